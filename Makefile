@@ -1,0 +1,41 @@
+# Names for the commands of daily work; each is one that a person could type. README.md explains them.
+
+PYTHON ?= python3
+BIN := .venv/bin
+MKDOCS := $(BIN)/python -m mkdocs
+# The same input gives the same bytes: dates of the build come from the last commit.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+# MkDocs 1.6 and Material are pinned on purpose; their notices about successors are known.
+export NO_MKDOCS_2_WARNING = 1
+export DISABLE_MKDOCS_2_WARNING = true
+
+.PHONY: build serve test check preview benchmark lock clean
+
+build: .venv/locked  ## the site into site/, strictly
+	$(MKDOCS) build --strict
+
+serve: .venv/locked  ## the site on http://127.0.0.1:8000/, rebuilt at each edit
+	$(MKDOCS) serve
+
+test: .venv/locked  ## all tests
+	$(BIN)/python -m pytest
+
+check: .venv/locked  ## all findings in pages and data
+	$(BIN)/python -m macros check
+
+preview: .venv/locked  ## make preview PR=12 COMMIT=abc: the site with a banner, not for search engines
+	PREVIEW_PR=$(or $(PR),$(error say which pull request: make preview PR=12 COMMIT=abc)) PREVIEW_COMMIT=$(COMMIT) $(MKDOCS) build --strict
+
+benchmark: .venv/locked  ## how long builds and estimates take
+	$(BIN)/python -m tests.benchmark
+
+lock: .venv/locked  ## write requirements.txt anew from requirements.in (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements.in -o requirements.txt
+
+clean:  ## remove what builds and tests leave behind
+	rm -rf site .pytest_cache .hypothesis
+
+.venv/locked: requirements.txt
+	$(PYTHON) -m venv .venv || { echo "Python cannot make a virtual environment here; try: apt-get install python3-venv" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.txt
+	touch .venv/locked

@@ -1,0 +1,57 @@
+"""What the hooks share: the languages of the site and the words of the page frame.
+
+The frame's words are in `overrides/messages/<locale>.yml`; figures, dates and categories come from the
+language of the articles, `macros/language.py`, so that frame and article never disagree.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from pathlib import Path
+
+import yaml
+
+PROJECT = Path(__file__).resolve().parents[2]
+MESSAGES = PROJECT / "overrides" / "messages"
+
+NAMES = {"de": "Deutsch", "en": "English", "tr": "Türkçe"}
+SOURCE = "de"
+"""The language whose pages the others translate unless an article names another one; it is built first."""
+
+
+def catalogue(locale: str) -> dict[str, str]:
+    """The words of the page frame, read anew for each build so that `make serve` shows an edit."""
+    with open(MESSAGES / f"{locale}.yml", encoding="utf-8") as file:
+        return yaml.safe_load(file)
+
+
+class Words:
+    """The words of one language, for the templates of the theme."""
+
+    def __init__(self, locale: str) -> None:
+        self.locale = locale
+        self._frame = catalogue(locale)
+
+    def __call__(self, key: str, **slots: object) -> str:
+        return self._frame[key].format(**slots)
+
+    def has(self, key: str) -> bool:
+        return key in self._frame
+
+    def category(self, key: str) -> str:
+        return self._articles().text(f"category.{key}")
+
+    def reading_time(self, minutes: int) -> str:
+        return self._articles().text("unit.reading_time", number=minutes)
+
+    def date(self, day: date) -> str:
+        return self._articles().date(day)
+
+    def _articles(self):
+        # Imported here: each build drops the package from the cache, and Python does not look beside mkdocs.yml by itself.
+        if str(PROJECT) not in sys.path:
+            sys.path.insert(0, str(PROJECT))
+        from macros import language
+
+        return language.load(self.locale)
