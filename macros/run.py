@@ -1,0 +1,263 @@
+"""One estimate as an article reads it: bytes, shares and ratios by name, ready for filters and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from macros.findings import suggest
+from macros.records import Gpu, Model
+
+# Order of tables and charts: what stays first, then what a step adds.
+PARTS = (
+    "weights",
+    "adapters",
+    "gradients",
+    "optimizer_states",
+    "master_weights",
+    "checkpoints",
+    "layer_activations",
+    "logits",
+    "loss_tensors",
+    "backward_temporaries",
+    "dequantized_weights",
+    "weight_casts",
+    "gathered_shards",
+    "optimizer_temporaries",
+    "kernel_workspace",
+    "inputs_and_buffers",
+)
+STATE = ("weights", "adapters", "gradients", "optimizer_states", "master_weights")
+_OF_TRAINABLE = ("adapters", "gradients", "optimizer_states", "master_weights")
+_OF_CARD = ("verdict", "headroom", "memory")
+_FIGURES = (
+    "peak",
+    "device",
+    "reserved",
+    "verdict",
+    "headroom",
+    "memory",
+    "parameters",
+    "trainable_parameters",
+    "trainable_share",
+    "moment",
+    "evidence",
+    "download",
+    "checkpoint",
+    "weights_bytes_per_parameter",
+    "total_bytes_per_parameter",
+)
+
+
+@dataclass(frozen=True)
+class PartRow:
+    """One part of a run's memory; `part` is empty in the row of the sum."""
+
+    part: str
+    method: str
+    total: int
+    share: Fraction
+    bytes_per_parameter: Fraction
+    count: int
+    """Parameters that the part grows with: the trainable ones, or all."""
+
+    COLUMNS = ("part", "formula", "bytes_per_parameter", "total", "share", "source")
+
+
+@dataclass(frozen=True)
+class MomentRow:
+    """One moment of a training step and its sum."""
+
+    step: str
+    total: int
+    share: Fraction
+
+    COLUMNS = ("step", "total", "share")
+
+
+class Run:
+    """A recipe, its estimate, and the records that it names."""
+
+    def __init__(self, estimate: Any, keys: Mapping[str, Any], model: Model | None, gpu: Gpu | None) -> None:
+        self.estimate, self.keys, self.model, self.gpu = estimate, dict(keys), model, gpu
+        named = {name: keys[name] for name in ("model", "gpu", "preset") if name in keys}
+        self.recipe: dict[str, Any] = {**estimate.conditions, **named}
+
+    def __repr__(self) -> str:
+        return "a run of " + ", ".join(f"{name}={value!r}" for name, value in self.keys.items())
+
+    @property
+    def name(self) -> str:
+        return self.model.name if self.model else str(self.recipe.get("model_type", "config"))
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        return self.recipe
+
+    @property
+    def peak(self) -> int:
+        return self.estimate.peak_bytes
+
+    @property
+    def moment(self) -> str:
+        return self.estimate.moment
+
+    @property
+    def reserved(self) -> Any:
+        return self.estimate.reserved_bytes
+
+    @property
+    def device(self) -> Any:
+        return self.estimate.device_bytes
+
+    @property
+    def parameters(self) -> int:
+        return self.estimate.parameters
+
+    @property
+    def trainable_parameters(self) -> int:
+        return self.estimate.trainable_parameters
+
+    @property
+    def trainable_share(self) -> Fraction:
+        """Trainable parameters, adapters included, over all parameters of the model."""
+        return Fraction(self.trainable_parameters, self.parameters)
+
+    @property
+    def verdict(self) -> str | None:
+        return self.estimate.verdict
+
+    @property
+    def headroom(self) -> int | None:
+        return self.estimate.headroom_bytes
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the run's card offers."""
+        return self.gpu.memory if self.gpu else None
+
+    @property
+    def evidence(self) -> str:
+        return self.estimate.evidence
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(self.estimate.warnings)
+
+    def part(self, name: str, moment: str | None = None) -> int:
+        """Bytes of one part at the peak, or at another moment; 0 where it does not live then."""
+        if name not in PARTS:
+            raise ValueError(f"there is no part {name!r}{suggest(name, PARTS)}; parts are {', '.join(PARTS)}")
+        return self._at(moment).parts.get(name, 0)
+
+    @property
+    def parts(self) -> list[PartRow]:
+        """The parts at the peak, largest part of what stays first, and their sum."""
+        return self.parts_at(None)
+
+    def parts_at(self, moment: str | None) -> list[PartRow]:
+        parts = self._at(moment).parts
+        return self._rows({name: parts[name] for name in PARTS if parts.get(name)})
+
+    @property
+    def state(self) -> list[PartRow]:
+        """Weights, gradients, optimizer states and copies, each at its largest, and their sum: bytes per parameter.
+
+        They need not all live at the peak: gradients may be gone when the loss is computed.
+        """
+        return self._rows({name: size for name in STATE if (size := self._largest(name))})
+
+    @property
+    def moments(self) -> list[MomentRow]:
+        """Every moment of the step with its sum."""
+        peak = self.peak
+        return [MomentRow(name, moment.total, Fraction(moment.total, peak)) for name, moment in
+                self.estimate.moments.items()]
+
+    def bytes_per_parameter(self, name: str) -> Fraction:
+        """Bytes of a part, at its largest, per parameter of the model."""
+        self.part(name)
+        return Fraction(self._largest(name), self.parameters)
+
+    @property
+    def weights_bytes_per_parameter(self) -> Fraction:
+        return self.bytes_per_parameter("weights")
+
+    @property
+    def total_bytes_per_parameter(self) -> Fraction:
+        """Bytes per parameter of weights, gradients, optimizer states and copies in sum."""
+        return Fraction(sum(self._largest(name) for name in STATE), self.parameters)
+
+    @property
+    def download(self) -> int:
+        """Bytes of the base model on disk in 16 bits, as hubs publish it."""
+        return 2 * self.parameters
+
+    @property
+    def checkpoint(self) -> int:
+        """Bytes of one saved state of training: what is trained, its copies and the optimizer's states."""
+        trained = "weights" if self.recipe.get("method") == "full" else "adapters"
+        kept = self._at("optimizer_step").parts
+        return sum(kept.get(name, 0) for name in (trained, "optimizer_states", "master_weights"))
+
+    # For tables
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every name that a table may ask a run for."""
+        named = ("model", "gpu", "method", "preset")
+        recipe = tuple(name for name in self.recipe if name not in (*named, "model_type"))
+        return (*named, *recipe, *_FIGURES, *PARTS)
+
+    def value(self, column: str) -> Any:
+        """The value of a column: a record, a recipe value, a figure, or bytes of a part at the peak."""
+        if column in ("model", "gpu"):
+            return getattr(self, column)
+        if column in _OF_CARD and self.gpu is None:
+            raise ValueError(f"without a card there is no {column}; give the run a gpu, such as gpu=\"rtx-4090\"")
+        if column in _FIGURES:
+            return getattr(self, column)
+        if column in PARTS:
+            return self.part(column)
+        if column in self.recipe or column == "preset":
+            return self.recipe.get(column)
+        raise ValueError(f"a run has no column {column!r}{suggest(column, self.columns)}; it has {', '.join(self.columns)}")
+
+    def _at(self, moment: str | None) -> Any:
+        moments = self.estimate.moments
+        name = moment or self.estimate.moment
+        if name not in moments:
+            raise ValueError(f"this run has no moment {name!r}{suggest(name, moments)}; it has {', '.join(moments)}")
+        return moments[name]
+
+    def _largest(self, name: str) -> int:
+        return max(moment.parts.get(name, 0) for moment in self.estimate.moments.values())
+
+    def _rows(self, sizes: Mapping[str, int]) -> list[PartRow]:
+        total = sum(sizes.values())
+        method = str(self.recipe.get("method"))
+        rows = [
+            PartRow(
+                part=name,
+                method=method,
+                total=size,
+                share=Fraction(size, total) if total else Fraction(0),
+                bytes_per_parameter=Fraction(size, self.parameters),
+                count=self.trainable_parameters if name in _OF_TRAINABLE else self.parameters,
+            )
+            for name, size in sizes.items()
+        ]
+        return [*rows, PartRow("", method, total, Fraction(1), Fraction(total, self.parameters), self.parameters)]
+
+
+def runs_of(value: object, word: str) -> list[Run]:
+    """One run or several as a list. Raises `ValueError` for anything else, naming the word that was given it."""
+    if isinstance(value, Run):
+        return [value]
+    if isinstance(value, Iterable) and not isinstance(value, (str, Mapping)):
+        runs = list(value)
+        if runs and all(isinstance(run, Run) for run in runs):
+            return runs
+    raise ValueError(f"{word} takes a run or runs, made by estimate(…), compare(…) or fits(…)")

@@ -1,0 +1,319 @@
+"""Every word that an article may use: data, functions and filters, as plain mappings for any Jinja environment.
+
+Each function gets Jinja's context first and finds the page's language through `language_of`, so no word keeps
+state. Mistakes of an author are `ValueError`s with one sentence; `template.py` adds the place.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date as Day
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from jinja2 import pass_context
+from markupsafe import Markup, escape
+
+from macros import caption, chart, checklist as checklists, figures, table as tables, yamlfile
+from macros.dataset import Dataset
+from macros.findings import DataErrors, Finding, suggest
+from macros.language import Language, load
+from macros.recipes import estimate_keys
+from macros.records import Gpu, Record, Source, Sourced
+from macros.run import PARTS, PartRow, Run, runs_of
+from macros.template import Words
+
+LanguageOf = Callable[[Any], Language]
+PARTS_PATH = "data/parts.yml"
+_MOST_RUNS = 500
+
+
+def language_of_context(context: Any) -> Language:
+    """The language of the page that is being rendered: the one place that reads the locale."""
+    locale = context.get("locale")
+    if not locale:
+        raise ValueError("this page has no locale")
+    return load(locale)
+
+
+def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_of_context) -> Words:
+    """The words over one dataset; `root` is the folder that holds `data/`.
+
+    Raises `DataErrors` if the checklists or the sources of parts are wrong.
+    """
+    lists = checklists.load(root)
+    cited = tables.Citations(dataset.sources, _part_sources(root, dataset))
+    known: dict[str, Any] = {}
+
+    def run_of(keys: Mapping[str, Any]) -> Run:
+        """The run of one recipe; pages ask for the same ones again and again, in three languages."""
+        name = repr(sorted(keys.items()))
+        if name not in known:
+            known[name] = estimate_keys(dataset, keys)
+        model = dataset.models[keys["model"]] if keys.get("model") else None
+        gpu = dataset.gpus[keys["gpu"]] if keys.get("gpu") else None
+        return Run(known[name], keys, model, gpu)
+
+    # Functions
+
+    @pass_context
+    def estimate(context: Any, **recipe: Any) -> Run:
+        """One run: `model` or `config`, `method`, and any recipe key; with `gpu` also the verdict."""
+        return run_of(recipe)
+
+    @pass_context
+    def compare(context: Any, **recipe: Any) -> list[Run]:
+        """Runs for every combination: a key with a list is varied, the first one slowest."""
+        varied = {key: _several(key, value) for key, value in recipe.items()}
+        combinations = list(itertools.product(*varied.values()))
+        if len(combinations) > _MOST_RUNS:
+            raise ValueError(f"compare makes {len(combinations)} runs; at most {_MOST_RUNS} make a readable table")
+        return [run_of(dict(zip(varied, values, strict=True))) for values in combinations]
+
+    @pass_context
+    def fits(context: Any, run: Run, cards: Iterable[Gpu]) -> list[Run]:
+        """The same run on each card, so that a table can show verdict and headroom."""
+        (run,) = _one_run(run, "fits")
+        chosen = [cards] if isinstance(cards, Gpu) else list(cards)
+        if not chosen or not all(isinstance(gpu, Gpu) for gpu in chosen):
+            raise ValueError("fits takes a run and cards, such as gpus.where(memory_at_least=24)")
+        return [run_of({**run.keys, "gpu": gpu.key}) for gpu in chosen]
+
+    @pass_context
+    def table(
+        context: Any,
+        items: Any,
+        columns: Sequence[str] | None = None,
+        rows: str | Sequence[str] | None = None,
+        across: str | Sequence[str] | None = None,
+        cell: str | Sequence[str] | None = None,
+        sort: str | None = None,
+    ) -> Markup:
+        """Rows as a table: `columns`, or runs along `rows` and `across` with `cell`; writes its own caption."""
+        return tables.table(language_of(context), items, columns, across, cell, rows, sort, cited)
+
+    @pass_context
+    def bars(
+        context: Any,
+        runs: Run | Sequence[Run],
+        label: str | Sequence[str] | None = None,
+        moment: str | None = None,
+        limits: Sequence[str] = (),
+    ) -> Markup:
+        """The parts of a run as a stacked bar, or one bar per run; `limits` draws what cards can use."""
+        language, listed = language_of(context), runs_of(runs, "bars")
+        keys = [label] if isinstance(label, str) else list(label or _told_apart(listed))
+        for key in keys:
+            listed[0].value(key)
+        names = [" · ".join(caption.heading_text(language, run, key) for key in keys) or run.name for run in listed]
+        if len(set(names)) < len(names):
+            raise ValueError(f"label={label!r} gives two bars the same name; name a key that tells the runs apart")
+        cards = [dataset.gpus[key] for key in ([limits] if isinstance(limits, str) else limits)]
+        return chart.bars(language, listed, names, keys, moment, cards, serial=_serial(context))
+
+    @pass_context
+    def checklist(context: Any, run: Run, name: str = "buying") -> Markup:
+        """A checklist of `data/checklists.yml` with this run's figures in its items."""
+        (run,) = _one_run(run, "checklist")
+        return checklists.checklist(language_of(context), run, name, lists)
+
+    @pass_context
+    def headline(context: Any, value: int) -> Markup:
+        """Bytes in GB with GiB beside them, for the one figure that answers a question."""
+        return figures.headline(language_of(context), value)
+
+    @pass_context
+    def saved(context: Any, run: Run, other: Run) -> int:
+        """Bytes of peak that the other run needs less; negative if it needs more."""
+        return _one_run(run, "saved")[0].peak - _one_run(other, "saved")[0].peak
+
+    @pass_context
+    def saved_share(context: Any, run: Run, other: Run) -> Fraction:
+        """What the other run saves as a share of this run's peak."""
+        return Fraction(saved(context, run, other), run.peak)
+
+    @pass_context
+    def times(context: Any, run: Run, other: Run) -> Fraction:
+        """How many times as much the other run's peak is."""
+        return Fraction(_one_run(other, "times")[0].peak, _one_run(run, "times")[0].peak)
+
+    @pass_context
+    def units_note(context: Any) -> Markup:
+        """What GB means here, once per page with figures."""
+        language = language_of(context)
+        usable = figures.gb(language, 24 * 2**30)
+        return figures.element("p", Markup(escape(language.text("units.note", usable="\0"))).replace("\0", usable),
+                               class_="vg-units")
+
+    @pass_context
+    def not_advice(context: Any) -> Markup:
+        """The line that this is information, not advice."""
+        return figures.element("p", language_of(context).text("not_advice"), class_="vg-not-advice")
+
+    # Filters
+
+    @pass_context
+    def gb(context: Any, value: Any, about: bool = False, approx: bool = False) -> Markup:
+        """Bytes, or a range of bytes, in GB; `about` (prose) or `approx` (tables) mark an approximation."""
+        mark = "about" if about else "approx" if approx else None
+        return figures.gb(language_of(context), value, mark=mark)
+
+    @pass_context
+    def gib(context: Any, value: Any) -> Markup:
+        """Bytes in GiB, beside what a tool prints."""
+        return figures.gib(language_of(context), value)
+
+    @pass_context
+    def number(context: Any, value: Any, decimals: int | None = None) -> Markup:
+        """A number as it is, or with so many decimals."""
+        if decimals is not None and (not isinstance(decimals, int) or not 0 <= decimals <= 6):
+            raise ValueError(f"decimals must be a whole number from 0 to 6, got {decimals!r}")
+        if isinstance(value, Fraction) and decimals is None:
+            return figures.ratio(language_of(context), value)
+        return figures.number(language_of(context), value, decimals)
+
+    @pass_context
+    def percent(context: Any, value: Any) -> Markup:
+        """A share (0.5 is 50 percent)."""
+        return figures.percent(language_of(context), value)
+
+    @pass_context
+    def parameters(context: Any, value: Any) -> Markup:
+        """A count of parameters in words."""
+        return figures.parameters(language_of(context), value)
+
+    @pass_context
+    def count(context: Any, value: Any) -> Markup:
+        """A large count in words, without a noun."""
+        return figures.count(language_of(context), value)
+
+    @pass_context
+    def bytes_(context: Any, value: Any) -> Markup:
+        """A small number of bytes, spelled out."""
+        return figures.bytes_(language_of(context), value)
+
+    @pass_context
+    def bytes_per_parameter(context: Any, value: Any) -> Markup:
+        """Bytes per parameter, spelled out."""
+        return figures.bytes_(language_of(context), value, "unit.bytes_per_parameter")
+
+    @pass_context
+    def duration(context: Any, value: Any) -> Markup:
+        """Seconds as hours and minutes."""
+        return figures.duration(language_of(context), value)
+
+    @pass_context
+    def date(context: Any, value: Day | str, form: str = "long") -> Markup:
+        """A day, or a month or year of a data file; `form` is long or numeric."""
+        language = language_of(context)
+        if form not in ("long", "numeric"):
+            raise ValueError(f"form must be long or numeric, got {form!r}")
+        try:
+            text = language.date(value, form) if isinstance(value, Day) else language.moment(value)
+        except (ValueError, AttributeError, TypeError):
+            raise ValueError(f"expected a day like 2026-11-30, a month or a year, got {value!r}") from None
+        return figures.element("time", text, datetime=str(value))
+
+    @pass_context
+    def label(context: Any, value: Any) -> str:
+        """The name of a key in the page's language: a method, part, moment, verdict; of a record its name."""
+        language = language_of(context)
+        if hasattr(value, "name"):
+            return value.name
+        for kind in ("method", "part", "moment", "verdict", "evidence", "segment", "vendor", "precision", "loss"):
+            if language.has(f"{kind}.{value}"):
+                return language.text(f"{kind}.{value}")
+        raise ValueError(f"there is no name for {value!r}")
+
+    @pass_context
+    def verdict(context: Any, value: Any) -> Markup:
+        """A verdict as word, shape and colour."""
+        return figures.verdict(language_of(context), value)
+
+    def source_of(value: Any, field: str | None) -> Source:
+        if isinstance(value, Source):
+            return value
+        if isinstance(value, Sourced):
+            return dataset.sources[figures.source_key(value, field)]
+        if isinstance(value, str):
+            return dataset.sources[value]
+        raise ValueError("cite takes a key of data/sources.yml or a record of models, gpus, methods or presets")
+
+    @pass_context
+    def cite(context: Any, value: str | Record, field: str | None = None) -> Markup:
+        """A small link to a source, or to that of a record or of one of its fields."""
+        return figures.cite(language_of(context), source_of(value, field))
+
+    @pass_context
+    def cite_full(context: Any, value: str | Record) -> Markup:
+        """A source as an entry of the list at the end of a page."""
+        return figures.cite_full(language_of(context), source_of(value, None))
+
+    functions = (estimate, compare, fits, table, bars, checklist, headline, saved, saved_share, times, units_note,
+                 not_advice)
+    filters = (gb, gib, number, percent, parameters, count, bytes_, bytes_per_parameter, duration, date, label,
+               verdict, cite, cite_full)
+    return Words(
+        variables={
+            "models": dataset.models,
+            "gpus": dataset.gpus,
+            "methods": dataset.methods,
+            "presets": dataset.presets,
+            "measurements": dataset.measurements,
+            "sources": dataset.sources,
+        },
+        functions={word.__name__: word for word in functions},
+        filters={word.__name__.rstrip("_"): word for word in filters},
+    )
+
+
+def _several(key: str, value: Any) -> list[Any]:
+    """The values that a key takes in a comparison; a list of module names is one value."""
+    if not isinstance(value, (list, tuple)) or (key == "target_modules" and all(isinstance(v, str) for v in value)):
+        return [value]
+    if not value:
+        raise ValueError(f"{key}=[] leaves nothing to compare")
+    return list(value)
+
+
+def _one_run(value: Any, word: str) -> list[Run]:
+    if not isinstance(value, Run):
+        raise ValueError(f"{word} takes one run, made by estimate(…), got {type(value).__name__}")
+    return [value]
+
+
+def _told_apart(runs: Sequence[Run]) -> list[str]:
+    """The keys in which runs differ, to label their bars; the model for one run alone."""
+    first = runs[0].keys
+    return [key for key in first if any(run.keys.get(key) != first[key] for run in runs)] or ["model"]
+
+
+def _serial(context: Any) -> str:
+    """A number that grows with each chart of one page, so that equal charts get different ids."""
+    environment = context.environment
+    serial = getattr(environment, "charts_on_page", 0) + 1
+    environment.charts_on_page = serial
+    return str(serial)
+
+
+def _part_sources(root: Path, dataset: Dataset) -> dict[str, dict[str, str]]:
+    """For each part of memory the source of its formula, `all` or by method. Raises `DataErrors`."""
+    document = yamlfile.read(root / PARTS_PATH, PARTS_PATH)
+    findings = []
+    for part, keys in document.value.items():
+        if part not in PARTS:
+            findings.append(Finding(PARTS_PATH, document.line(part), f"there is no part {part!r}{suggest(part, PARTS)}"))
+            continue
+        for method, key in keys.items():
+            line = document.line(part, method)
+            if method != "all" and method not in dataset.methods:
+                known = ("all", *dataset.methods.keys())
+                findings.append(Finding(PARTS_PATH, line, f"{part}: no method {method!r}{suggest(method, known)}"))
+            if key not in dataset.sources:
+                hint = suggest(key, dataset.sources.keys())
+                findings.append(Finding(PARTS_PATH, line, f"{part}.{method}: data/sources.yml has no {key!r}{hint}"))
+    if findings:
+        raise DataErrors(findings)
+    return document.value
