@@ -1,0 +1,119 @@
+"""From the bytes of each moment to an answer: the peak, what the driver may show, and whether a card is large enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .architecture import Architecture
+from .memory import MOMENTS, Moment, moments
+from .parameters import parameters, trainable_parameters
+from .recipe import Recipe
+
+# "Fits comfortably" needs the tensors to stay below this share of the card: Fujii et al. 2024 saw no failure below
+# it in pre-training on A100 and H100.
+COMFORTABLE_PERCENT = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A low and a high figure in bytes."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One recipe on one GPU.
+
+    peak_bytes       what torch.cuda.max_memory_allocated would report, without cuBLAS workspace
+    moment           the name of the moment that sets it
+    reserved_bytes   what torch.cuda.max_memory_reserved may report
+    device_bytes     what nvidia-smi may show for the process
+    evidence         "oracle", "measured" or "arithmetic"
+    warnings         keys of messages about what is not modelled
+    verdict          "comfortable", "tight", "does_not_fit"; None without a card
+    headroom_bytes   the card's memory less the upper device figure, or less the lower one unless comfortable
+    """
+
+    peak_bytes: int
+    moment: str
+    moments: dict[str, Moment]
+    reserved_bytes: Range
+    device_bytes: Range
+    parameters: int
+    trainable_parameters: int
+    conditions: dict[str, object]
+    evidence: str
+    warnings: tuple[str, ...]
+    verdict: str | None
+    headroom_bytes: int | None
+
+
+def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None) -> Estimate:
+    """Peak, moments, ranges and, given a card's memory in bytes, the verdict."""
+    by_moment = moments(arch, recipe)
+    peak = max(by_moment[name].total for name in MOMENTS)
+    moment = next(name for name in MOMENTS if by_moment[name].total == peak)
+    reserved = reserved_range(peak)
+    device = device_range(reserved)
+    verdict, headroom = None, None
+    if memory_bytes is not None:
+        verdict = verdict_for(peak, device, memory_bytes)
+        headroom = memory_bytes - (device.high if verdict == "comfortable" else device.low)
+    return Estimate(
+        peak_bytes=peak,
+        moment=moment,
+        moments=by_moment,
+        reserved_bytes=reserved,
+        device_bytes=device,
+        parameters=parameters(arch),
+        trainable_parameters=trainable_parameters(arch, recipe),
+        conditions=recipe.conditions(),
+        evidence=evidence_for(recipe),
+        warnings=warnings_for(arch),
+        verdict=verdict,
+        headroom_bytes=headroom,
+    )
+
+
+def reserved_range(peak: int) -> Range:
+    """What the caching allocator may hold: at least the tensors and cuBLAS' workspace, and slack on top."""
+    return Range(peak + CUBLAS_WORKSPACE_LOW, peak + CUBLAS_WORKSPACE_HIGH + peak * RESERVED_SLACK_PERCENT // 100)
+
+
+def device_range(reserved: Range) -> Range:
+    """What the driver may show for the process: reserved memory and the CUDA context."""
+    return Range(reserved.low + CONTEXT_LOW, reserved.high + CONTEXT_HIGH)
+
+
+MIB = 2**20
+CUBLAS_WORKSPACE_LOW = 8 * MIB
+CUBLAS_WORKSPACE_HIGH = 64 * MIB
+RESERVED_SLACK_PERCENT = 15
+CONTEXT_LOW = 300 * MIB
+CONTEXT_HIGH = 900 * MIB
+
+
+def verdict_for(peak: int, device: Range, memory: int) -> str:
+    """Comfortable, tight or not at all, decided in bytes before any rounding."""
+    if peak * 100 <= memory * COMFORTABLE_PERCENT and device.high <= memory:
+        return "comfortable"
+    return "tight" if device.low <= memory else "does_not_fit"
+
+
+def evidence_for(recipe: Recipe) -> str:
+    """What stands behind the tensor peak: settings that the simulation runs, or arithmetic alone."""
+    simulated = (
+        recipe.loss == "standard"
+        and recipe.kernels == "none"
+        and recipe.gradient_accumulation_steps == 1
+        and recipe.base_dtype != "float16"
+        and (recipe.optim == "adamw_torch_fused" or recipe.optim == "adamw_torch")
+    )
+    return "oracle" if simulated else "arithmetic"
+
+
+def warnings_for(arch: Architecture) -> tuple[str, ...]:
+    """Keys of what a reader must know about this figure."""
+    return tuple(part + "_omitted" for part in arch.omitted)

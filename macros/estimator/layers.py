@@ -1,0 +1,261 @@
+"""A decoder layer and the head as tapes, op by op in the order of transformers' modelling code.
+
+Each function mirrors one class or function there and is named after it. Widths in bytes follow the dtypes: autocast
+casts the inputs of matrix products to bfloat16, norms compute in float32, the residual stream keeps the dtype of the
+embeddings. Source: transformers 5.24.0 modeling_llama.py and its siblings, integrations/sdpa_attention.py,
+loss/loss_utils.py; PEFT 0.21.2 tuners/lora/layer.py and bnb.py; bitsandbytes 0.50.2 autograd/_functions.py.
+"""
+
+from __future__ import annotations
+
+from .architecture import Architecture
+from .parameters import linears, targets
+from .recipe import Recipe
+from .tape import DEQUANTIZED, LOGITS, LOSS, NEW, SAME, WORKSPACE, Tape, Value
+
+
+class Builder:
+    """Writes the layers of one model under one recipe onto a tape."""
+
+    def __init__(self, arch: Architecture, recipe: Recipe, tape: Tape, sliding: bool, masked: bool):
+        self.arch = arch
+        self.recipe = recipe
+        self.tape = tape
+        self.sliding = sliding
+        self.masked = masked
+        self.full = not recipe.adapted
+        self.quantized = recipe.method == "qlora"
+        self.norm_width = 4 if self.quantized and recipe.prepare_kbit else recipe.weight_bytes
+        self.targets = targets(arch, recipe) if recipe.adapted else ()
+        self.linears = {linear.name: linear for linear in linears(arch)}
+
+    # ---- norms ----
+    def rms_norm(self, x: Value, rows: int = 1, channels: int = 0) -> Value:
+        """LlamaRMSNorm, Gemma2RMSNorm, Olmo2RMSNorm: the mean square per row in float32, then the weight.
+
+        rows      norms per token (heads for a norm per head)
+        channels  elements of the weight; hidden_size if 0
+        """
+        tape = self.tape
+        weight = tape.weight(channels or self.arch.hidden_size, self.norm_width, self.full)
+        x32 = tape.to(x, 4)
+        square = self.square(x32)
+        variance = tape.mean(square)
+        variance.per_token = rows
+        inverse = tape.unary(variance, save_output=True)
+        normed = tape.multiply_rows(x32, inverse)
+        style = self.arch.family.norm
+        if style == "llama":
+            return tape.multiply_rows(tape.to(normed, x.width), weight)
+        if style == "gemma":
+            return tape.to(tape.multiply_rows(normed, tape.to(weight, 4)), x.width)
+        return tape.to(tape.multiply_rows(normed, weight), x.width)
+
+    def square(self, x32: Value) -> Value:
+        """x.pow(2); its gradient makes x.pow(1) and 2 · x.pow(1) on the way (pow_backward)."""
+        workspace = Value(2 * x32.per_token, 0, 0, 4, False, WORKSPACE)
+        return self.tape.custom([x32], self.tape.like(x32), [x32], [(x32, NEW)], None, workspace)
+
+    # ---- linear layers ----
+    def linear(self, x: Value, name: str) -> Value:
+        """nn.Linear or bitsandbytes' Linear4bit, with PEFT's adapter around it if the layer is a target."""
+        if self.quantized:
+            return self.linear_4bit(x, name)
+        linear = self.linears[name]
+        tape = self.tape
+        result = tape.matmul(x, tape.weight(linear.weight, self.recipe.weight_bytes, self.full), linear.outputs)
+        if name not in self.targets:
+            return result
+        width = result.width
+        tape.hold(x)
+        source = tape.dropout(tape.to(x, self.recipe.adapter_bytes), self.recipe.lora_dropout)
+        return tape.to(tape.add(result, self.lora(source, name)), width)
+
+    def lora(self, source: Value, name: str) -> Value:
+        """lora_B(lora_A(x)) · scaling."""
+        linear = self.linears[name]
+        tape = self.tape
+        r, width = self.recipe.lora_r, self.recipe.adapter_bytes
+        down = tape.matmul(source, tape.weight(linear.inputs * r, width, True), r)
+        up = tape.matmul(down, tape.weight(linear.outputs * r, width, True), linear.outputs)
+        return tape.scale(up)
+
+    def linear_4bit(self, x: Value, name: str) -> Value:
+        """Linear4bit: input cast to the compute dtype, weight dequantised, output cast back; PEFT clones the result."""
+        linear = self.linears[name]
+        tape = self.tape
+        dequantized = Value(0, linear.weight, 0, 2, False, DEQUANTIZED)
+        result = tape.quantized_matmul(tape.to(x, 2), linear.outputs, dequantized)
+        result = tape.to(result, x.width)
+        if name not in self.targets:
+            return result
+        result = tape.custom([result], tape.like(result), [], [(result, SAME)])
+        source = x if self.recipe.autocast else tape.to(x, self.recipe.adapter_bytes)
+        output = self.lora(tape.dropout(source, self.recipe.lora_dropout), name)
+        if not self.recipe.autocast:
+            output = tape.to(output, result.width)
+        return tape.add(result, output)
+
+    # ---- attention ----
+    def rotary(self, x: Value, table: Value) -> Value:
+        """apply_rotary_pos_emb for one of query and key: x · cos + rotate_half(x) · sin."""
+        tape = self.tape
+        straight = tape.scale_by(x, table)
+        half = x.per_token // 2
+        turned = tape.cat([tape.neg(tape.slice(x, half)), tape.slice(x, half)])
+        return tape.add(straight, tape.scale_by(turned, table))
+
+    def repeat_kv(self, x: Value) -> Value:
+        """One key or value head per query head: a copy, unless there are as many already."""
+        if self.arch.num_attention_heads == self.arch.num_key_value_heads:
+            return x
+        output = self.tape.like(x)
+        output.per_token = self.arch.query_size
+        return self.tape.custom([x], output, [], [(x, NEW)])
+
+    def sdpa(self, q: Value, k: Value, v: Value) -> Value:
+        """scaled_dot_product_attention as CUDA runs it: flash without a mask in 16 bits, else memory-efficient."""
+        tape, arch = self.tape, self.arch
+        q, k, v = (tape.matmul_input(x) for x in (q, k, v))
+        if q.width == 2 and not self.masked and arch.head_dim <= 256:
+            return self.flash(q, k, v)
+        k, v = self.repeat_kv(k), self.repeat_kv(v)
+        saved = [q, k, v]
+        if self.masked:
+            # The Boolean mask becomes a bias in the query's dtype, kept for the backward.
+            bias = Value(0, 0, 1, q.width, False, 0)
+            tape.record([], bias, [], [])
+            saved.append(bias)
+        lse = tape.record([], Value(arch.num_attention_heads, 0, 0, 4, False, 0), [], [])
+        output = tape.like(q)
+        workspace = Value(arch.num_attention_heads + (arch.query_size if q.width == 2 else 0), 0, 0, 4, False, WORKSPACE)
+        inputs = [q, k, v, lse] + saved[3:]
+        return tape.custom(inputs, output, saved + [lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace)
+
+    def flash(self, q: Value, k: Value, v: Value) -> Value:
+        """FlashAttention-2: saves q, k, v, the output and its log-sum-exp.
+
+        Its backward (csrc/flash_attn/flash_api.cpp, mha_bwd) allocates dq and softmax_d in float32, and with grouped
+        query heads dk and dv per query head.
+        """
+        tape, arch = self.tape, self.arch
+        q, k, v = (tape.to(x, 2) for x in (q, k, v))
+        lse = tape.record([], Value(arch.num_attention_heads, 0, 0, 4, False, 0), [], [])
+        output = tape.like(q)
+        expanded = arch.query_size if arch.num_key_value_heads != arch.num_attention_heads else 0
+        step = 32 if arch.head_dim <= 128 else 64
+        padded = (arch.head_dim + step - 1) // step * step
+        workspace = Value(arch.num_attention_heads * (padded + 1) + expanded, 0, 0, 4, False, WORKSPACE)
+        return tape.custom(
+            [q, k, v, lse], output, [q, k, v, lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace
+        )
+
+    def eager(self, q: Value, k: Value, v: Value) -> Value:
+        """eager_attention_forward: scores, scaling, mask, softmax in float32, product with the values."""
+        tape, arch = self.tape, self.arch
+        heads = arch.num_attention_heads
+        query_width = q.width
+        k, v = self.repeat_kv(k), self.repeat_kv(v)
+        scores = tape.scale(self.batched_matmul(q, k, Value(0, 0, heads, 2, False, 0)))
+        if arch.attn_logit_softcapping:
+            scores = tape.scale(tape.unary(tape.scale(scores), save_output=True))
+        scores = self.add_mask(scores)
+        weights = tape.to(tape.unary(tape.to(scores, 4), save_output=True), query_width)
+        output = self.batched_matmul(weights, v, Value(arch.query_size, 0, 0, 2, False, 0))
+        output = tape.custom([output], tape.like(output), [], [(output, SAME)])
+        tape.hold(q, k, v, weights)
+        return output
+
+    def batched_matmul(self, left: Value, right: Value, output: Value) -> Value:
+        """Product of two activations; each is saved for the gradient of the other."""
+        left, right = self.tape.matmul_input(left), self.tape.matmul_input(right)
+        output.width = left.width
+        return self.tape.custom([left, right], output, [left, right], [(left, NEW), (right, NEW)])
+
+    def add_mask(self, scores: Value) -> Value:
+        """Causal mask in the dtype of the hidden states: float32 scores if those are."""
+        output = self.tape.like(scores, max(scores.width, self.norm_width))
+        how = SAME if output.width == scores.width else NEW
+        return self.tape.custom([scores], output, [], [(scores, how)])
+
+    def attention(self, x: Value, tables: Value) -> Value:
+        """LlamaAttention.forward."""
+        tape, arch = self.tape, self.arch
+        if arch.family.fused:
+            qkv = self.linear(x, "qkv_proj")
+            q = tape.slice(qkv, arch.query_size)
+            k = tape.slice(qkv, arch.key_value_size)
+            v = tape.slice(qkv, arch.key_value_size)
+        else:
+            q, k, v = self.linear(x, "q_proj"), None, None
+            if arch.family.qk_norm == "head":
+                q = self.rms_norm(q, arch.num_attention_heads, arch.head_dim)
+            if arch.family.qk_norm == "full":
+                q = self.rms_norm(q, 1, arch.query_size)
+            k = self.linear(x, "k_proj")
+            if arch.family.qk_norm == "head":
+                k = self.rms_norm(k, arch.num_key_value_heads, arch.head_dim)
+            if arch.family.qk_norm == "full":
+                k = self.rms_norm(k, 1, arch.key_value_size)
+            v = self.linear(x, "v_proj")
+        q, k = self.rotary(q, tables), self.rotary(k, tables)
+        kind = self.recipe.attention
+        output = self.eager(q, k, v) if kind == "eager" else self.flash(q, k, v) if kind == "flash" else self.sdpa(q, k, v)
+        result = self.linear(output, "o_proj")
+        tape.hold(x, q, k, v, output)
+        return result
+
+    # ---- feed-forward ----
+    def mlp(self, x: Value) -> Value:
+        """LlamaMLP: down(act(gate(x)) · up(x))."""
+        tape = self.tape
+        if self.arch.family.fused:
+            both = self.linear(x, "gate_up_proj")
+            i = self.arch.intermediate_size
+            gate, up = tape.slice(both, i), tape.slice(both, i)
+            product = tape.multiply(up, tape.unary(gate))
+        else:
+            gate = tape.unary(self.linear(x, "gate_proj"))
+            product = tape.multiply(gate, self.linear(x, "up_proj"))
+        result = self.linear(product, "down_proj")
+        tape.hold(x, product)
+        return result
+
+    # ---- a decoder layer ----
+    def decoder_layer(self, x: Value) -> Value:
+        """LlamaDecoderLayer: attention and MLP, each on the residual stream, norms before, after or both."""
+        tape = self.tape
+        places = self.arch.family.norm_places
+        tables = Value(0, 0, 0, 4, False, 0)  # cos and sin, shared by all layers and counted with the inputs
+        hidden = x
+        for block in (self.attention, self.mlp):
+            branch = hidden if places == "post" else self.rms_norm(hidden)
+            branch = block(branch, tables) if block == self.attention else block(branch)
+            if places != "pre":
+                branch = self.rms_norm(branch)
+            hidden = tape.add(hidden, branch)
+        return hidden
+
+
+def head(builder: Builder, x: Value) -> Value:
+    """From the last hidden state to the loss: final norm, head, float32 logits, cross-entropy.
+
+    The loss is the tape's last op; its result is a scalar whose gradient nll_loss_backward turns into a tensor like
+    the log-probabilities.
+    """
+    tape, arch, recipe = builder.tape, builder.arch, builder.recipe
+    tape.tag = "layer"
+    hidden = builder.rms_norm(x)
+    tape.tag = "head"
+    tape.kind = LOGITS
+    weight = tape.weight(arch.vocab_size * arch.hidden_size, builder.norm_width, builder.full)
+    logits = tape.matmul(hidden, weight, arch.vocab_size)
+    if arch.final_logit_softcapping:
+        logits = tape.scale(tape.unary(tape.scale(logits), save_output=True))
+    tape.tag = "loss"
+    tape.kind = LOSS
+    wide = tape.to(logits, 4)
+    log_probabilities = tape.unary(wide, save_output=True)
+    loss = tape.custom([log_probabilities], Value(0, 1, 0, 4, False, LOSS), [], [(log_probabilities, NEW)])
+    tape.hold(wide, logits)
+    return loss

@@ -1,0 +1,213 @@
+"""All settings of one training run, with the defaults of the house recipe and every mistake named.
+
+The names are those of Hugging Face's `TrainingArguments`, PEFT's `LoraConfig` and `BitsAndBytesConfig` where these
+have one. `recipe_from_keys` takes what a person typed and returns a complete `Recipe`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+METHODS = ("full", "lora", "qlora")
+DTYPE_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
+PRECISIONS = ("bf16", "bf16-autocast", "fp32-autocast", "bf16-master", "fp32")
+OPTIMIZERS = (
+    "adamw_torch_fused",
+    "adamw_torch",
+    "adamw_bnb_8bit",
+    "adamw_8bit",
+    "paged_adamw_8bit",
+    "paged_adamw_32bit",
+    "paged_adamw",
+    "adafactor",
+    "lion_32bit",
+    "lion_8bit",
+    "paged_lion_32bit",
+    "paged_lion_8bit",
+    "sgd",
+    "sgd_momentum",
+    "muon",
+)
+ATTENTIONS = ("flash", "sdpa", "eager")
+LOSSES = ("standard", "chunked", "fused")
+KERNELS = ("none", "liger", "foak", "unsloth")
+MASTER_GRADIENTS = ("param", "all", "persistent")
+
+# Above these a recipe is a typing mistake: no published run comes near, and every byte count stays below 2^53.
+LIMITS = {
+    "micro_batch_size": 1024,
+    "sequence_length": 2**20,
+    "gradient_accumulation_steps": 2**16,
+    "lora_r": 2048,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One training run on one GPU; the fields are the recipe keys of the command line.
+
+    micro_batch_size   sequences per forward pass
+    sequence_length    tokens per sequence, padding included
+    lora_r             rank of each adapter (lora and qlora)
+    target_modules     "all-linear" or module names; PEFT never adapts the head by "all-linear"
+    """
+
+    method: str
+    base_dtype: str
+    precision: str
+    optim: str
+    foreach: bool
+    micro_batch_size: int
+    sequence_length: int
+    gradient_accumulation_steps: int
+    gradient_checkpointing: bool
+    attention: str
+    loss: str
+    kernels: str
+    lora_r: int
+    lora_dropout: float
+    target_modules: str | tuple[str, ...]
+    adapter_dtype: str
+    double_quant: bool
+    prepare_kbit: bool
+    keep_outputs: bool
+    padding: bool
+    master_gradients: str
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of one forward pass."""
+        return self.micro_batch_size * self.sequence_length
+
+    @property
+    def adapted(self) -> bool:
+        """Whether only adapters are trained."""
+        return self.method != "full"
+
+    @property
+    def autocast(self) -> bool:
+        """Whether the forward pass runs under `torch.autocast(dtype=bfloat16)`."""
+        return self.precision == "bf16-autocast" or self.precision == "fp32-autocast"
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of one weight that is not quantised."""
+        return DTYPE_BYTES[self.base_dtype]
+
+    @property
+    def adapter_bytes(self) -> int:
+        """Bytes of one adapter weight."""
+        return DTYPE_BYTES[self.adapter_dtype]
+
+    def conditions(self) -> dict[str, object]:
+        """Every recipe key with its value, in the order of the fields."""
+        values = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            values[field.name] = list(value) if isinstance(value, tuple) else value
+        return values
+
+
+ADAPTER_KEYS = ("lora_r", "lora_dropout", "target_modules", "adapter_dtype")
+QLORA_KEYS = ("double_quant", "prepare_kbit")
+MASTER_KEYS = ("master_gradients",)
+
+
+def recipe_from_keys(keys: dict[str, object]) -> Recipe:
+    """A complete recipe from the keys that somebody gave.
+
+    Raises ValueError with one sentence that names the key and what is allowed: unknown keys, keys that do not apply
+    to the method, wrong types, values out of range.
+    """
+    known = [field.name for field in fields(Recipe)]
+    for key in keys:
+        if key not in known:
+            raise ValueError(f"there is no recipe key {key!r}; the keys are {', '.join(known)}")
+    if "method" not in keys:
+        raise ValueError(f"method is missing; it is one of {', '.join(METHODS)}")
+    method = _choice(keys, "method", METHODS, "")
+    adapted = method != "full"
+    precision = _choice(keys, "precision", PRECISIONS, "bf16-autocast" if adapted else "fp32-autocast")
+    if adapted and precision == "bf16-master":
+        raise ValueError("precision bf16-master trains fp32 copies of all weights and belongs to method full")
+    wide = precision == "fp32-autocast" or precision == "fp32"
+    base_dtype = _choice(keys, "base_dtype", tuple(DTYPE_BYTES), "float32" if wide else "bfloat16")
+    if wide and base_dtype != "float32":
+        raise ValueError(f"base_dtype {base_dtype} contradicts precision {precision}, which keeps weights in float32")
+    if precision == "bf16-master" and base_dtype == "float32":
+        raise ValueError("base_dtype float32 contradicts precision bf16-master, which keeps weights in 16 bits")
+    if precision == "bf16" and base_dtype == "float32" and not adapted:
+        raise ValueError("base_dtype float32 contradicts precision bf16; precision fp32 trains float32 weights")
+    _refuse(keys, ADAPTER_KEYS, adapted, "lora and qlora")
+    _refuse(keys, QLORA_KEYS, method == "qlora", "qlora")
+    _refuse(keys, MASTER_KEYS, precision == "bf16-master", "precision bf16-master")
+    optim = _choice(keys, "optim", OPTIMIZERS, "adamw_torch_fused")
+    foreach = _flag(keys, "foreach", optim == "adamw_torch")
+    if foreach and optim != "adamw_torch":
+        raise ValueError(f"foreach true belongs to optim adamw_torch; {optim} has no foreach step")
+    return Recipe(
+        method=method,
+        base_dtype=base_dtype,
+        precision=precision,
+        optim=optim,
+        foreach=foreach,
+        micro_batch_size=_count(keys, "micro_batch_size", 1),
+        sequence_length=_count(keys, "sequence_length", 2048),
+        gradient_accumulation_steps=_count(keys, "gradient_accumulation_steps", 1),
+        gradient_checkpointing=_flag(keys, "gradient_checkpointing", True),
+        attention=_choice(keys, "attention", ATTENTIONS, "sdpa"),
+        loss=_choice(keys, "loss", LOSSES, "standard"),
+        kernels=_choice(keys, "kernels", KERNELS, "none"),
+        lora_r=_count(keys, "lora_r", 16),
+        lora_dropout=_share(keys, "lora_dropout", 0.0),
+        target_modules=_modules(keys),
+        adapter_dtype=_choice(keys, "adapter_dtype", ("float32", "bfloat16"), "float32"),
+        double_quant=_flag(keys, "double_quant", True),
+        prepare_kbit=_flag(keys, "prepare_kbit", True),
+        keep_outputs=_flag(keys, "keep_outputs", False),
+        padding=_flag(keys, "padding", False),
+        master_gradients=_choice(keys, "master_gradients", MASTER_GRADIENTS, "param"),
+    )
+
+
+def _refuse(keys: dict[str, object], names: tuple[str, ...], applies: bool, owner: str) -> None:
+    for name in names:
+        if name in keys and not applies:
+            raise ValueError(f"{name} does not apply here; it belongs to {owner}")
+
+
+def _choice(keys: dict[str, object], key: str, allowed: tuple[str, ...], default: str) -> str:
+    value = keys.get(key, default)
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{key} must be one of {', '.join(allowed)}, got {value!r}")
+    return value
+
+
+def _flag(keys: dict[str, object], key: str, default: bool) -> bool:
+    value = keys.get(key, default)
+    if not isinstance(value, bool):
+        raise ValueError(f"{key} must be true or false, got {value!r}")
+    return value
+
+
+def _count(keys: dict[str, object], key: str, default: int) -> int:
+    value = keys.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or value > LIMITS[key]:
+        raise ValueError(f"{key} must be a whole number from 1 to {LIMITS[key]}, got {value!r}")
+    return value
+
+
+def _share(keys: dict[str, object], key: str, default: float) -> float:
+    value = keys.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+        raise ValueError(f"{key} must be a number from 0 to below 1, got {value!r}")
+    return float(value)
+
+
+def _modules(keys: dict[str, object]) -> str | tuple[str, ...]:
+    value = keys.get("target_modules", "all-linear")
+    if value == "all-linear":
+        return "all-linear"
+    if isinstance(value, (list, tuple)) and value and all(isinstance(name, str) and name for name in value):
+        return tuple(dict.fromkeys(value))
+    raise ValueError(f'target_modules must be "all-linear" or a list of module names, got {value!r}')

@@ -1,0 +1,429 @@
+"""A training step written down op by op, and replayed forwards and backwards to see which tensors are alive when.
+
+The layers in `layers.py` call the ops below in the order in which the modelling code runs them. `replay` then walks
+the list as PyTorch does: a result is allocated, an input is released after its last use unless autograd saved it,
+and the backward pass visits the ops in reverse, frees what each had saved and adds up gradients in place. What is
+alive after each allocation is a `Sum`, a form in the number of tokens, so one replay serves every batch and length.
+
+Sources: torch/csrc/autograd/engine.cpp (order by sequence number), input_buffer.cpp (accumulation in place when the
+first gradient is not shared), accumulate_grad.h (`.grad` takes the tensor over), tools/autograd/derivatives.yaml
+(what each op saves); torch 2.13.
+"""
+
+from __future__ import annotations
+
+# Kinds of tensors inside a stage, in the order of a snapshot.
+ACTIVATION, CHECKPOINT, CAST, DEQUANTIZED, BACKWARD, GRADIENT, WORKSPACE, LOGITS, LOSS = range(9)
+KINDS = 9
+
+# How the gradient of an input comes about.
+SAME, NEW, REDUCED = range(3)
+
+
+class Value:
+    """A tensor: `per_token`, `fixed` and `per_square` elements of `width` bytes.
+
+    A tensor has per_token · t + fixed + per_square · t · s elements, t tokens in sequences of s tokens.
+    """
+
+    __slots__ = ("fixed", "kind", "last_use", "per_square", "per_token", "requires_grad", "saves", "view_of", "width", "weight")
+
+    def __init__(self, per_token, fixed, per_square, width, requires_grad, kind):
+        self.per_token = per_token
+        self.fixed = fixed
+        self.per_square = per_square
+        self.width = width
+        self.requires_grad = requires_grad
+        self.kind = kind
+        self.weight = False
+        self.view_of = None
+        self.last_use = -1
+        self.saves = 0
+
+    def storage(self):
+        """The tensor that owns the memory."""
+        value = self
+        while value.view_of is not None:
+            value = value.view_of
+        return value
+
+
+class Op:
+    """One step of the forward pass and what its backward needs.
+
+    saved     tensors that autograd keeps until this op's backward
+    grads     pairs (input, SAME | NEW | REDUCED) in the order in which the backward makes them
+    forward_workspace, backward_workspace   Value or None: alive during the op only
+    """
+
+    __slots__ = ("backward_workspace", "forward_workspace", "grads", "inputs", "output", "saved", "tag")
+
+    def __init__(self, tag, inputs, output, saved, grads, forward_workspace, backward_workspace):
+        self.tag = tag
+        self.inputs = inputs
+        self.output = output
+        self.saved = saved
+        self.grads = grads
+        self.forward_workspace = forward_workspace
+        self.backward_workspace = backward_workspace
+
+
+class Tape:
+    """The ops of one stage (a decoder layer, the head), in order."""
+
+    def __init__(self, autocast: bool):
+        self.autocast = autocast
+        self.ops = []
+        self.tag = ""
+        self.kind = ACTIVATION
+        self.held = []
+
+    # ---- tensors ----
+    def tensor(self, per_token, width, requires_grad, kind=ACTIVATION):
+        """A tensor that exists before the stage begins."""
+        return Value(per_token, 0, 0, width, requires_grad, kind)
+
+    def weight(self, count, width, requires_grad):
+        """A weight: its memory is counted elsewhere, its gradient here."""
+        value = Value(0, count, 0, width, requires_grad, GRADIENT)
+        value.weight = True
+        return value
+
+    def like(self, value, width=None, requires_grad=None):
+        """A new tensor of the same shape."""
+        return Value(
+            value.per_token,
+            value.fixed,
+            value.per_square,
+            value.width if width is None else width,
+            value.requires_grad if requires_grad is None else requires_grad,
+            self.kind,
+        )
+
+    def record(self, inputs, output, saved, grads, forward_workspace=None, backward_workspace=None):
+        """Append an op; inputs without gradient drop out of `grads`, and with no gradient left nothing is saved."""
+        index = len(self.ops)
+        wanted = [(value, how) for value, how in grads if value.requires_grad]
+        if not wanted:
+            output.requires_grad = False
+            saved = []
+        else:
+            output.requires_grad = True
+        for value in inputs:
+            value.storage().last_use = index
+        owners = [value.storage() for value in saved if not value.weight]
+        self.ops.append(Op(self.tag, inputs, output, owners, wanted, forward_workspace, backward_workspace))
+        output.storage().last_use = index
+        return output
+
+    def hold(self, *values):
+        """A Python frame still refers to these tensors here."""
+        for value in values:
+            value.storage().last_use = len(self.ops) - 1
+
+    # ---- ops ----
+    def view(self, value, per_token=None, width=None):
+        """view, transpose, chunk: the same memory."""
+        output = self.like(value)
+        if per_token is not None:
+            output.per_token = per_token
+        output.view_of = value
+        return self.record([value], output, [], [(value, SAME)])
+
+    def slice(self, value, per_token):
+        """A part of the last dimension: the same memory; its gradient is zeros of the whole (slice_backward)."""
+        output = self.like(value)
+        output.per_token = per_token
+        output.view_of = value
+        return self.record([value], output, [], [(value, NEW)])
+
+    def to(self, value, width):
+        """Cast; no op if the dtype is right already. The gradient is cast back."""
+        if value.width == width:
+            return value
+        output = self.like(value, width)
+        if value.weight:
+            output.kind = CAST
+        return self.record([value], output, [], [(value, NEW)])
+
+    def matmul_input(self, value):
+        """What autocast hands to a matrix product: a copy in bfloat16 if the tensor is wider."""
+        return self.to(value, 2) if self.autocast and value.width == 4 else value
+
+    def add(self, left, right):
+        """Sum in the wider dtype; the gradient goes to both as it is, or cast for the narrower one."""
+        width = max(left.width, right.width)
+        output = self.like(left, width)
+        grads = [(side, SAME if side.width == width else NEW) for side in (left, right)]
+        return self.record([left, right], output, [], grads)
+
+    def add_constant(self, value):
+        """Sum with a tensor without gradient (a mask)."""
+        return self.record([value], self.like(value), [], [(value, SAME)])
+
+    def scale(self, value):
+        """Product with, or division by, a number."""
+        return self.record([value], self.like(value), [], [(value, NEW)])
+
+    def scale_by(self, value, factor):
+        """Product with a tensor without gradient that is kept elsewhere (rotary cosines)."""
+        return self.record([value, factor], self.like(value), [factor], [(value, NEW)])
+
+    def neg(self, value):
+        return self.scale(value)
+
+    def multiply(self, left, right, width=None):
+        """Elementwise product; each side is saved for the gradient of the other."""
+        output = self.like(left, width if width is not None else max(left.width, right.width))
+        saved = []
+        if right.requires_grad:
+            saved.append(left)
+        if left.requires_grad:
+            saved.append(right)
+        return self.record([left, right], output, saved, [(left, NEW), (right, NEW)])
+
+    def multiply_rows(self, value, rows, width=None):
+        """Product with one number per token or per channel (`rows`): that gradient is summed after a full product."""
+        output = self.like(value, width if width is not None else max(value.width, rows.width))
+        saved = []
+        if rows.requires_grad:
+            saved.append(value)
+        if value.requires_grad:
+            saved.append(rows)
+        return self.record([value, rows], output, saved, [(rows, REDUCED), (value, NEW)])
+
+    def unary(self, value, save_output=False):
+        """silu, gelu, square: saves its input; tanh, softmax, sigmoid, rsqrt: its output."""
+        output = self.like(value)
+        return self.record([value], output, [output if save_output else value], [(value, NEW)])
+
+    def mean(self, value):
+        """Mean over the last dimension; the gradient is expanded to the full shape."""
+        output = Value(1, 0, 0, value.width, value.requires_grad, self.kind)
+        return self.record([value], output, [], [(value, NEW)])
+
+    def cat(self, values):
+        """One tensor of the parts; gradients are views."""
+        output = self.like(values[0])
+        output.per_token = sum(value.per_token for value in values)
+        return self.record(list(values), output, [], [(value, SAME) for value in values])
+
+    def dropout(self, value, probability):
+        """native_dropout: a new tensor and a mask of one byte per element, kept for the backward."""
+        if probability == 0:
+            return value
+        mask = self.like(value, 1, False)
+        self.record([], mask, [], [])
+        return self.record([value, mask], self.like(value), [mask], [(value, NEW)])
+
+    def matmul(self, value, weight, per_token, bias=False):
+        """Product of a tensor with a weight: saves the tensor if the weight is trained, the weight if the tensor is."""
+        source = self.matmul_input(value)
+        matrix = self.matmul_input(weight)
+        output = Value(per_token, 0, 0, source.width, False, self.kind)
+        saved = []
+        if source.requires_grad:
+            saved.append(matrix)
+        if matrix.requires_grad:
+            saved.append(source)
+        return self.record([source, matrix], output, saved, [(matrix, NEW), (source, NEW)])
+
+    def quantized_matmul(self, value, per_token, dequantized):
+        """bitsandbytes' MatMul4Bit: the weight is dequantised for the product and again for the backward."""
+        output = Value(per_token, 0, 0, value.width, False, self.kind)
+        return self.record([value], output, [], [(value, NEW)], dequantized, dequantized)
+
+    def custom(self, inputs, output, saved, grads, forward_workspace=None, backward_workspace=None):
+        """An op with a kernel of its own (attention)."""
+        return self.record(inputs, output, saved, grads, forward_workspace, backward_workspace)
+
+
+class Peaks:
+    """The states that can be the largest for some batch and length, by tag; dominated ones are dropped."""
+
+    def __init__(self):
+        self.states = {}
+
+    def see(self, tag, live, per_token, fixed, per_square):
+        states = self.states.get(tag)
+        if states is None:
+            self.states[tag] = [(per_token, fixed, per_square, list(live))]
+            return
+        for state in states:
+            if state[0] >= per_token and state[1] >= fixed and state[2] >= per_square:
+                return
+        self.states[tag] = [
+            state
+            for state in states
+            if not (per_token >= state[0] and fixed >= state[1] and per_square >= state[2])
+        ] + [(per_token, fixed, per_square, list(live))]
+
+    def largest(self, tag, tokens, square):
+        """Bytes by kind of the largest state with this tag, and their sum; None if the tag never occurs."""
+        best = None
+        most = -1
+        for state in self.states.get(tag, []):
+            total = state[0] * tokens + state[1] + state[2] * square
+            if total > most:
+                most = total
+                best = state
+        if best is None:
+            return None
+        live = best[3]
+        return [live[3 * kind] * tokens + live[3 * kind + 1] + live[3 * kind + 2] * square for kind in range(KINDS)]
+
+
+class Replay:
+    """Counts what is alive while a tape runs.
+
+    accumulating   `.grad` exists already, so a weight's new gradient is added to it and released
+    """
+
+    def __init__(self, tape: Tape, accumulating: bool):
+        self.ops = tape.ops
+        self.accumulating = accumulating
+        self.peaks = Peaks()
+        self.live = [0] * (3 * KINDS)
+        self.total = [0, 0, 0]
+        self.alive = {}
+        self.gradients = {}
+        self.owners = {}
+
+    # ---- counting ----
+    def count(self, value: Value, sign: int) -> None:
+        """Add a tensor to what is alive, or take it away."""
+        width = value.width * sign
+        per_token, fixed, per_square = value.per_token * width, value.fixed * width, value.per_square * width
+        live, total, at = self.live, self.total, 3 * value.kind
+        live[at] += per_token
+        live[at + 1] += fixed
+        live[at + 2] += per_square
+        total[0] += per_token
+        total[1] += fixed
+        total[2] += per_square
+
+    def see(self, tag: str) -> None:
+        """Remember the present state if it can be a peak."""
+        self.peaks.see(tag, self.live, self.total[0], self.total[1], self.total[2])
+
+    # ---- forward ----
+    def last_saving_op(self) -> int:
+        """Index of the last op that saves something: a recomputation stops there (torch/utils/checkpoint.py, early stop)."""
+        index = len(self.ops) - 1
+        while index > 0 and not self.ops[index].saved:
+            index -= 1
+        return index
+
+    def forward(self, source: Value, recomputing: bool) -> None:
+        """Run the ops; `source` is the stage's input.
+
+        While recomputing, the source is the checkpoint, which is counted elsewhere, and nothing runs after the last
+        op that saves.
+        """
+        ops, alive = self.ops, self.alive
+        last = self.last_saving_op() if recomputing else len(ops) - 1
+        ends = {}
+        for op in ops:
+            if op.output.view_of is None:
+                ends.setdefault(op.output.last_use, []).append(op.output)
+            for value in op.saved:
+                value.saves += 1
+        if not recomputing:
+            ends.setdefault(source.last_use, []).append(source)
+            self.count(source, 1)
+            alive[id(source)] = source
+        output = ops[-1].output.storage()
+        for index in range(last + 1):
+            op = ops[index]
+            if recomputing and index == last and op.output not in op.saved:
+                break
+            if op.output.view_of is None:
+                self.count(op.output, 1)
+                alive[id(op.output)] = op.output
+                if op.forward_workspace is not None:
+                    self.count(op.forward_workspace, 1)
+                self.see("forward " + op.tag)
+                if op.forward_workspace is not None:
+                    self.count(op.forward_workspace, -1)
+            for value in ends.get(index, []):
+                if value is not output:
+                    self.drop_unsaved(value)
+        if recomputing:
+            for value in list(alive.values()):
+                self.drop_unsaved(value)
+
+    def drop_unsaved(self, value: Value) -> None:
+        """The last reference from Python is gone; autograd may still hold the tensor."""
+        if value.saves == 0 and id(value) in self.alive:
+            self.count(value, -1)
+            del self.alive[id(value)]
+
+    # ---- backward ----
+    def allocate(self, like: Value) -> Value:
+        """A gradient of the shape of `like`."""
+        kind = GRADIENT if like.weight else LOSS if like.kind == LOGITS or like.kind == LOSS else BACKWARD
+        gradient = Value(like.per_token, like.fixed, like.per_square, like.width, False, kind)
+        self.count(gradient, 1)
+        self.owners[id(gradient)] = 1
+        return gradient
+
+    def release(self, gradient: Value) -> None:
+        """One owner of a gradient less."""
+        self.owners[id(gradient)] -= 1
+        if self.owners[id(gradient)] == 0:
+            self.count(gradient, -1)
+
+    def arrive(self, value: Value, gradient: Value, tag: str) -> None:
+        """A gradient reaches a tensor: the first one is taken over, later ones are added to it, in place if it is unshared."""
+        if value.weight:
+            if self.accumulating:
+                self.release(gradient)
+            return
+        first = self.gradients.get(id(value))
+        if first is None:
+            self.gradients[id(value)] = gradient
+        elif self.owners[id(first)] == 1:
+            self.release(gradient)
+        else:
+            self.gradients[id(value)] = self.allocate(value)
+            self.see(tag)
+            self.release(first)
+            self.release(gradient)
+
+    def begin_backward(self, tag: str) -> None:
+        """The gradient of the stage's output comes in."""
+        output = self.ops[-1].output
+        self.gradients[id(output)] = self.allocate(output)
+        self.see(tag)
+
+    def backward(self) -> None:
+        """Visit the ops in reverse; a saved tensor dies with the last op that saved it."""
+        for op in reversed(self.ops):
+            gradient = self.gradients.pop(id(op.output), None)
+            if gradient is None:
+                continue
+            tag = "backward " + op.tag
+            if op.backward_workspace is not None:
+                self.count(op.backward_workspace, 1)
+                self.see(tag)
+            made = []
+            for value, how in op.grads:
+                if how == SAME:
+                    self.owners[id(gradient)] += 1
+                    made.append((value, gradient))
+                elif how == NEW:
+                    made.append((value, self.allocate(value)))
+                    self.see(tag)
+                else:
+                    full = self.allocate(op.output)
+                    self.see(tag)
+                    made.append((value, self.allocate(value)))
+                    self.release(full)
+            if op.backward_workspace is not None:
+                self.count(op.backward_workspace, -1)
+            for value in op.saved:
+                value.saves -= 1
+                self.drop_unsaved(value)
+            self.release(gradient)
+            for value, part in made:
+                self.arrive(value, part, tag)
