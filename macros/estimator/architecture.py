@@ -21,6 +21,7 @@ LIMITS = {
     "num_experts": 4096,
     "num_experts_per_tok": 256,
     "moe_intermediate_size": 524288,
+    "sliding_window_pattern": 512,
 }
 
 
@@ -107,7 +108,7 @@ class Architecture:
     final_logit_softcapping: bool
     attn_logit_softcapping: bool
     sliding_window: int
-    sliding_layers: int
+    layer_kinds: tuple[str, ...]
     omitted: tuple[str, ...]
 
     @property
@@ -119,6 +120,10 @@ class Architecture:
     def key_value_size(self) -> int:
         """Width of all key heads together; values have the same."""
         return self.num_key_value_heads * self.head_dim
+
+    def layer_counts(self) -> list[tuple[str, int]]:
+        """Each kind of decoder layer with how many there are, in order of first appearance."""
+        return [(kind, self.layer_kinds.count(kind)) for kind in dict.fromkeys(self.layer_kinds)]
 
 
 def architecture_from_config(config: dict[str, object]) -> Architecture:
@@ -151,7 +156,7 @@ def architecture_from_config(config: dict[str, object]) -> Architecture:
     kv_heads = _size(config, "num_key_value_heads", heads)
     if heads % kv_heads != 0:
         raise ValueError(f"num_attention_heads {heads} is not a multiple of num_key_value_heads {kv_heads}")
-    sliding_window, sliding_layers = _sliding(config, model_type, layers)
+    sliding_window = _window(config, model_type)
     return Architecture(
         model_type=model_type,
         family=family,
@@ -169,7 +174,7 @@ def architecture_from_config(config: dict[str, object]) -> Architecture:
         final_logit_softcapping=config.get("final_logit_softcapping") is not None,
         attn_logit_softcapping=config.get("attn_logit_softcapping") is not None,
         sliding_window=sliding_window,
-        sliding_layers=sliding_layers,
+        layer_kinds=_layer_kinds(config, model_type, layers, sliding_window),
         omitted=tuple(omitted),
     )
 
@@ -200,24 +205,36 @@ def _bias(config: dict[str, object], rule: str) -> bool:
     return _switch(config, rule, False)
 
 
-def _sliding(config: dict[str, object], model_type: str, layers: int) -> tuple[int, int]:
-    """Width of the sliding window and how many layers use it; (0, 0) without one."""
+def _window(config: dict[str, object], model_type: str) -> int:
+    """Tokens of the sliding window; 0 without one."""
     window = config.get("sliding_window")
-    if not window or config.get("use_sliding_window") is False:
-        return 0, 0
+    switchable = model_type == "qwen2" or model_type == "qwen3"
+    if not window or (switchable and config.get("use_sliding_window") is not True):
+        return 0
     if isinstance(window, bool) or not isinstance(window, int) or window < 1:
         raise ValueError(f"sliding_window must be a whole number of at least 1 or null, got {window!r}")
+    return window
+
+
+def _layer_kinds(config: dict[str, object], model_type: str, layers: int, window: int) -> tuple[str, ...]:
+    """For each decoder layer "full" or "sliding" attention."""
     types = config.get("layer_types")
-    if isinstance(types, list):
-        return window, sum(1 for name in types[:layers] if name == "sliding_attention")
+    if types is not None:
+        names = {"full_attention": "full", "sliding_attention": "sliding"}
+        if not isinstance(types, list) or len(types) < layers:
+            raise ValueError(f"layer_types must be a list of {layers} names")
+        for name in types[:layers]:
+            if name not in names:
+                raise ValueError(f"layer_types: {name!r} is not modelled; modelled are {', '.join(names)}")
+        return tuple(names[name] for name in types[:layers])
+    if window == 0:
+        return ("full",) * layers
     if model_type == "gemma2":
-        return window, (layers + 1) // 2
+        return tuple("full" if index % 2 else "sliding" for index in range(layers))
     if model_type == "gemma3_text":
-        pattern = config.get("sliding_window_pattern") or 6
-        return window, layers - layers // pattern
+        pattern = _size(config, "sliding_window_pattern", 6)
+        return tuple("sliding" if (index + 1) % pattern else "full" for index in range(layers))
     if model_type == "qwen2" or model_type == "qwen3":
-        if config.get("use_sliding_window") is not True:
-            return 0, 0
-        full = config.get("max_window_layers", 28)
-        return window, max(0, layers - full)
-    return window, layers
+        first = config.get("max_window_layers", 28)
+        return tuple("sliding" if index >= first else "full" for index in range(layers))
+    return ("sliding",) * layers

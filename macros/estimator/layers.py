@@ -11,23 +11,24 @@ from __future__ import annotations
 from .architecture import Architecture
 from .parameters import linears, targets
 from .recipe import Recipe
+from .states import stream_width
 from .tape import DEQUANTIZED, LOGITS, LOSS, NEW, SAME, WORKSPACE, Tape, Value
 
 
 class Builder:
     """Writes the layers of one model under one recipe onto a tape."""
 
-    def __init__(self, arch: Architecture, recipe: Recipe, tape: Tape, sliding: bool, masked: bool):
+    def __init__(self, arch: Architecture, recipe: Recipe, tape: Tape, kind: str, masked: bool):
         self.arch = arch
         self.recipe = recipe
         self.tape = tape
-        self.sliding = sliding
+        self.kind = kind
         self.masked = masked
         self.full = not recipe.adapted
         self.quantized = recipe.method == "qlora"
-        self.norm_width = 4 if self.quantized and recipe.prepare_kbit else recipe.weight_bytes
+        self.width = stream_width(recipe)
         self.targets = targets(arch, recipe) if recipe.adapted else ()
-        self.linears = {linear.name: linear for linear in linears(arch)}
+        self.linears = {linear.name: linear for linear in linears(arch, kind)}
 
     # ---- norms ----
     def rms_norm(self, x: Value, rows: int = 1, channels: int = 0) -> Value:
@@ -37,7 +38,7 @@ class Builder:
         channels  elements of the weight; hidden_size if 0
         """
         tape = self.tape
-        weight = tape.weight(channels or self.arch.hidden_size, self.norm_width, self.full)
+        weight = tape.weight(channels or self.arch.hidden_size, self.width, self.full)
         x32 = tape.to(x, 4)
         square = self.square(x32)
         variance = tape.mean(square)
@@ -103,7 +104,9 @@ class Builder:
         straight = tape.scale_by(x, table)
         half = x.per_token // 2
         turned = tape.cat([tape.neg(tape.slice(x, half)), tape.slice(x, half)])
-        return tape.add(straight, tape.scale_by(turned, table))
+        turned = tape.add(straight, tape.scale_by(turned, table))
+        # Phi-3 rotates a part of each head and joins it with the rest, even if that is empty.
+        return tape.cat([turned]) if self.arch.family.fused else turned
 
     def repeat_kv(self, x: Value) -> Value:
         """One key or value head per query head: a copy, unless there are as many already."""
@@ -112,6 +115,12 @@ class Builder:
         output = self.tape.like(x)
         output.per_token = self.arch.query_size
         return self.tape.custom([x], output, [], [(x, NEW)])
+
+    def contiguous(self, x: Value) -> Value:
+        """matmul folds batch and heads into one dimension, which needs a copy of a transposed tensor if there are sequences > 1."""
+        if self.recipe.micro_batch_size == 1:
+            return x
+        return self.tape.custom([x], self.tape.like(x), [], [(x, SAME)])
 
     def sdpa(self, q: Value, k: Value, v: Value) -> Value:
         """scaled_dot_product_attention as CUDA runs it: flash without a mask in 16 bits, else memory-efficient."""
@@ -155,7 +164,10 @@ class Builder:
         tape, arch = self.tape, self.arch
         heads = arch.num_attention_heads
         query_width = q.width
-        k, v = self.repeat_kv(k), self.repeat_kv(v)
+        grouped = arch.num_attention_heads != arch.num_key_value_heads
+        q = self.contiguous(q)
+        k = self.repeat_kv(k) if grouped else self.contiguous(k)
+        v = self.repeat_kv(v) if grouped else self.contiguous(v)
         scores = tape.scale(self.batched_matmul(q, k, Value(0, 0, heads, 2, False, 0)))
         if arch.attn_logit_softcapping:
             scores = tape.scale(tape.unary(tape.scale(scores), save_output=True))
@@ -174,7 +186,7 @@ class Builder:
 
     def add_mask(self, scores: Value) -> Value:
         """Causal mask in the dtype of the hidden states: float32 scores if those are."""
-        output = self.tape.like(scores, max(scores.width, self.norm_width))
+        output = self.tape.like(scores, max(scores.width, self.width))
         how = SAME if output.width == scores.width else NEW
         return self.tape.custom([scores], output, [], [(scores, how)])
 
@@ -210,9 +222,7 @@ class Builder:
         """LlamaMLP: down(act(gate(x)) · up(x))."""
         tape = self.tape
         if self.arch.family.fused:
-            both = self.linear(x, "gate_up_proj")
-            i = self.arch.intermediate_size
-            gate, up = tape.slice(both, i), tape.slice(both, i)
+            gate, up = tape.chunk(self.linear(x, "gate_up_proj"), 2)
             product = tape.multiply(up, tape.unary(gate))
         else:
             gate = tape.unary(self.linear(x, "gate_proj"))
@@ -236,26 +246,26 @@ class Builder:
             hidden = tape.add(hidden, branch)
         return hidden
 
+    # ---- the head ----
+    def head(self, x: Value) -> Value:
+        """From the last hidden state to the loss: final norm, head, logits in float32, cross-entropy.
 
-def head(builder: Builder, x: Value) -> Value:
-    """From the last hidden state to the loss: final norm, head, float32 logits, cross-entropy.
-
-    The loss is the tape's last op; its result is a scalar whose gradient nll_loss_backward turns into a tensor like
-    the log-probabilities.
-    """
-    tape, arch, recipe = builder.tape, builder.arch, builder.recipe
-    tape.tag = "layer"
-    hidden = builder.rms_norm(x)
-    tape.tag = "head"
-    tape.kind = LOGITS
-    weight = tape.weight(arch.vocab_size * arch.hidden_size, builder.norm_width, builder.full)
-    logits = tape.matmul(hidden, weight, arch.vocab_size)
-    if arch.final_logit_softcapping:
-        logits = tape.scale(tape.unary(tape.scale(logits), save_output=True))
-    tape.tag = "loss"
-    tape.kind = LOSS
-    wide = tape.to(logits, 4)
-    log_probabilities = tape.unary(wide, save_output=True)
-    loss = tape.custom([log_probabilities], Value(0, 1, 0, 4, False, LOSS), [], [(log_probabilities, NEW)])
-    tape.hold(wide, logits)
-    return loss
+        Returns the logits. The tape ends with the loss, whose gradient nll_loss_backward spreads over a tensor like
+        the log-probabilities. Source: modeling_llama.py, LlamaForCausalLM.forward; loss/loss_utils.py.
+        """
+        tape, arch = self.tape, self.arch
+        tape.tag = "layer"
+        hidden = self.rms_norm(x)
+        tape.tag = "head"
+        tape.kind = LOGITS
+        weight = tape.weight(arch.vocab_size * arch.hidden_size, self.width, self.full)
+        logits = tape.matmul(hidden, weight, arch.vocab_size)
+        if arch.final_logit_softcapping:
+            logits = tape.scale(tape.unary(tape.scale(logits), save_output=True))
+        tape.tag = "loss"
+        tape.kind = LOSS
+        wide = tape.to(logits, 4)
+        log_probabilities = tape.unary(wide, save_output=True)
+        tape.custom([log_probabilities], Value(0, 1, 0, 4, False, LOSS), [], [(log_probabilities, NEW)])
+        tape.hold(wide, logits)
+        return logits

@@ -1,7 +1,8 @@
 """The bytes of a training step on one GPU, moment by moment and part by part.
 
-Weights, gradients and optimizer states are counted from the architecture; activations come from replaying one decoder
-layer and the head (`layers.py`, `tape.py`). Nothing here is fitted to measurements.
+A step's profile is made once for a model and the settings that decide what is alive; it holds, for each moment, the
+few states that can be the largest, as forms in the number of tokens. Evaluating it for a batch and a length is a
+handful of multiplications. Nothing here is fitted to measurements.
 """
 
 from __future__ import annotations
@@ -9,34 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .architecture import Architecture
-from .layers import Builder, head
-from .parameters import (
-    adapter_weights,
-    embedding_weights,
-    layer_biases,
-    layer_norm_weights,
-    linears,
-    parameters,
-    trainable_parameters,
-    trainable_tensors,
-)
+from .parameters import embedding_weights
 from .recipe import Recipe
-from .tape import ACTIVATION, CAST, GRADIENT, KINDS, Peaks, Replay, Tape, Value
-
-BLOCK = 512  # PyTorch's CUDA allocator rounds every tensor up to this; c10/core/AllocatorConfig.h, kMinBlockSize
-
-# Part of each kind of tensor, in the order of tape.py.
-KIND_PARTS = (
-    "layer_activations",
-    "checkpoints",
-    "weight_casts",
-    "dequantized_weights",
-    "backward_temporaries",
-    "gradients",
-    "kernel_workspace",
-    "logits",
-    "loss_tensors",
+from .replay import Peaks
+from .stages import decoder_stage, head_stage
+from .states import (
+    adapter_bytes,
+    gradient_bytes,
+    master_bytes,
+    optimizer_state_bytes,
+    optimizer_temporary_bytes,
+    stream_width,
+    trained_width,
+    weight_bytes,
 )
+from .tape import KINDS
 
 PARTS = (
     "weights",
@@ -55,6 +43,19 @@ PARTS = (
     "optimizer_temporaries",
     "kernel_workspace",
     "inputs_and_buffers",
+)
+
+# The part of each kind of tensor of tape.py, in its order.
+KIND_PARTS = (
+    "layer_activations",
+    "checkpoints",
+    "weight_casts",
+    "dequantized_weights",
+    "backward_temporaries",
+    "gradients",
+    "kernel_workspace",
+    "logits",
+    "loss_tensors",
 )
 
 MOMENTS = (
@@ -76,268 +77,238 @@ class Moment:
     parts: dict[str, int]
 
 
-def blocks(size: int) -> int:
-    """Bytes that the allocator hands out for one tensor."""
-    return (size + BLOCK - 1) // BLOCK * BLOCK
+@dataclass(slots=True)
+class State:
+    """A state of the step: bytes by part as forms [per token, fixed, per token · length]."""
+
+    parts: dict[str, list[int]]
+
+    def plus(self, part: str, per_token: int, fixed: int, per_square: int) -> State:
+        """The same with more of one part."""
+        form = self.parts.setdefault(part, [0, 0, 0])
+        form[0] += per_token
+        form[1] += fixed
+        form[2] += per_square
+        return self
+
+    def plus_kinds(self, live: list[int], times: int = 1) -> State:
+        """The same with a replayed state, counted so many times."""
+        for kind in range(KINDS):
+            per_token, fixed, per_square = live[3 * kind : 3 * kind + 3]
+            if per_token or fixed or per_square:
+                self.plus(KIND_PARTS[kind], per_token * times, fixed * times, per_square * times)
+        return self
+
+    def copy(self) -> State:
+        """A state of its own with the same forms."""
+        return State({part: list(form) for part, form in self.parts.items()})
+
+    def total(self) -> tuple[int, int, int]:
+        """The form of the sum."""
+        forms = self.parts.values()
+        return sum(form[0] for form in forms), sum(form[1] for form in forms), sum(form[2] for form in forms)
 
 
-# ---- what stays for the whole run ----
-
-
-def nf4_bytes(weights: int, double_quant: bool) -> int:
-    """Bytes of one 4-bit matrix with its block constants.
-
-    Two weights a byte; one constant per 64 weights, float32 or, doubly quantised, one byte with a float32 per 256 of
-    them, their code book of 256 float32 and an offset; the code book of 16 float32.
-    Source: bitsandbytes 0.50.2 functional.py, quantize_4bit and QuantState; Dettmers et al. 2023, section 3.
-    """
-    constants = (weights + 63) // 64
-    size = blocks((weights + 1) // 2) + blocks(64)
-    if not double_quant:
-        return size + blocks(4 * constants)
-    return size + blocks(constants) + blocks(4 * ((constants + 255) // 256)) + blocks(1024) + blocks(4)
-
-
-def weight_bytes(arch: Architecture, recipe: Recipe) -> int:
-    """Bytes of the base model's weights as training holds them.
-
-    QLoRA quantises the linear layers of the decoder only; PEFT's prepare_model_for_kbit_training casts everything
-    else to float32 (peft/utils/other.py).
-    """
-    if recipe.method != "qlora":
-        return parameters(arch) * recipe.weight_bytes
-    layer = 0
-    for linear in linears(arch):
-        layer += nf4_bytes(linear.weight, recipe.double_quant) * linear.copies
-    rest = arch.num_hidden_layers * (layer_norm_weights(arch) + layer_biases(arch)) + arch.hidden_size
-    rest += embedding_weights(arch) * (1 if arch.tie_word_embeddings else 2)
-    return arch.num_hidden_layers * layer + rest * (4 if recipe.prepare_kbit else recipe.weight_bytes)
-
-
-def trained_width(recipe: Recipe) -> int:
-    """Bytes of one trained weight and of its gradient."""
-    return recipe.adapter_bytes if recipe.adapted else recipe.weight_bytes
-
-
-def optimizer_state_bytes(arch: Architecture, recipe: Recipe) -> int:
-    """Bytes of the optimizer's states on the GPU between two steps."""
-    count = trainable_parameters(arch, recipe)
-    width = 4 if recipe.precision == "bf16-master" else trained_width(recipe)
-    if recipe.optim == "sgd":
-        return 0
-    if recipe.optim == "sgd_momentum":
-        return count * width
-    steps = blocks(4) * trainable_tensors(arch, recipe) if recipe.optim == "adamw_torch_fused" else 0
-    return 2 * width * count + steps
-
-
-def optimizer_temporary_bytes(arch: Architecture, recipe: Recipe) -> int:
-    """Bytes that exist only inside `optimizer.step()`."""
-    count = trainable_parameters(arch, recipe)
-    width = trained_width(recipe)
-    largest = largest_tensor(arch, recipe)
-    if recipe.precision == "bf16-master":
-        foreach = 4 * (count if recipe.master_gradients != "param" else largest) if recipe.foreach else 0
-        if recipe.master_gradients == "param":
-            return 4 * largest + foreach
-        if recipe.master_gradients == "all":
-            return (4 - width) * count + foreach
-        return foreach
-    if recipe.optim == "adamw_torch":
-        # torch/optim/adam.py: _foreach_sqrt of all second moments at once; the loop holds the root and its quotient.
-        return width * count if recipe.foreach else 2 * width * largest
-    return 0
-
-
-def largest_tensor(arch: Architecture, recipe: Recipe) -> int:
-    """Elements of the largest trained tensor."""
-    if recipe.adapted:
-        return recipe.lora_r * max(max(linear.inputs, linear.outputs) for linear in linears(arch))
-    return max(embedding_weights(arch), max(linear.weight for linear in linears(arch)))
-
-
-# ---- one decoder layer and the head ----
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """One stage, replayed once: forms in tokens t and tokens · length, by kind.
-
-    saved      what autograd keeps of the stage after its forward (without checkpointing)
-    casts      low-precision copies of weights that autocast's cache holds until the forward ends
-    grads      what the stage adds to the weights' gradients
-    peaks      states during its backward, with its own recomputation under checkpointing
-    """
-
-    saved: list[int]
-    casts: int
-    grads: int
-    peaks: Peaks
-    forward: Peaks
-
-
-def layer_profile(arch: Architecture, recipe: Recipe, masked: bool, first: bool) -> Profile:
-    """Replay one decoder layer; the first layer's input has no gradient when only adapters are trained."""
-    tape = Tape(recipe.autocast)
-    tape.tag = "layer"
-    builder = Builder(arch, recipe, tape, False, masked)
-    stream = 4 if recipe.method == "qlora" and recipe.prepare_kbit else recipe.weight_bytes
-    source = tape.tensor(arch.hidden_size, stream, not (first and recipe.adapted))
-    builder.decoder_layer(source)
-    accumulating = recipe.gradient_accumulation_steps > 1
-    casts = 0
-    if recipe.autocast:
-        for op in tape.ops:
-            if op.output.kind == CAST and op.output.requires_grad:
-                casts += op.output.fixed * op.output.width
-    replay = Replay(tape, accumulating)
-    saved = [0] * (3 * KINDS)
-    forward = Peaks()
-    if recipe.gradient_checkpointing:
-        replay.begin_backward("backward layer")
-        replay.forward(source, True)
-    else:
-        replay.forward(source, False)
-        output = tape.ops[-1].output
-        replay.count(output, -1)
-        saved = list(replay.live)
-        forward = replay.peaks
-        replay.peaks = Peaks()
-        replay.alive.pop(id(output), None)
-        replay.begin_backward("backward layer")
-    replay.backward()
-    return Profile(saved, casts, replay.live[3 * GRADIENT + 1], replay.peaks, forward)
-
-
-def head_profile(arch: Architecture, recipe: Recipe) -> Profile:
-    """Replay the final norm, the head and the loss."""
-    tape = Tape(recipe.autocast)
-    builder = Builder(arch, recipe, tape, False, False)
-    stream = 4 if recipe.method == "qlora" and recipe.prepare_kbit else recipe.weight_bytes
-    source = tape.tensor(arch.hidden_size, stream, True)
-    head(builder, source)
-    replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
-    replay.forward(source, False)
-    if recipe.keep_outputs or recipe.autocast:
-        logits = next(op.output for op in tape.ops if op.tag == "head" and op.output.per_token == arch.vocab_size)
-        kept = Value(arch.vocab_size, 0, 0, 4 if recipe.autocast else logits.width, False, logits.kind)
-        replay.count(kept, 1)
-        if recipe.autocast:
-            # accelerate's ConvertOutputsToFp32 copies the logits while the originals are still referenced.
-            replay.count(logits, 1)
-            replay.see("forward loss")
-            replay.count(logits, -1)
-        if not recipe.keep_outputs:
-            replay.count(kept, -1)
-    forward = replay.peaks
-    replay.peaks = Peaks()
-    replay.begin_backward("backward loss")
-    replay.backward()
-    return Profile([], 0, replay.live[3 * GRADIENT + 1], replay.peaks, forward)
-
-
-def by_part(live: list[int], tokens: int, square: int) -> dict[str, int]:
-    """A state's bytes by part for a number of tokens."""
-    parts = {}
-    for kind in range(KINDS):
-        size = live[3 * kind] * tokens + live[3 * kind + 1] + live[3 * kind + 2] * square
-        if size != 0:
-            parts[KIND_PARTS[kind]] = parts.get(KIND_PARTS[kind], 0) + size
-    return parts
+Candidate = tuple[int, int, int, list[tuple[str, int, int, int]]]
+"""A state's total form and its parts' forms, ready to be evaluated."""
 
 
 def moments(arch: Architecture, recipe: Recipe) -> dict[str, Moment]:
     """Bytes by part at each named moment of a step."""
-    tokens = recipe.tokens
-    square = tokens * recipe.sequence_length
-    layers = arch.num_hidden_layers
-    stream = 4 if recipe.method == "qlora" and recipe.prepare_kbit else recipe.weight_bytes
-    masked = recipe.padding
-    inner = layer_profile(arch, recipe, masked, False)
-    first = layer_profile(arch, recipe, masked, True) if recipe.adapted else inner
-    top = head_profile(arch, recipe)
-
-    trained = trainable_parameters(arch, recipe)
-    gradients = trained * trained_width(recipe)
-    accumulating = recipe.gradient_accumulation_steps > 1
-    static = {
-        "weights": weight_bytes(arch, recipe),
-        "adapters": adapter_weights(arch, recipe) * recipe.adapter_bytes if recipe.adapted else 0,
-        "optimizer_states": optimizer_state_bytes(arch, recipe),
-        "master_weights": 4 * trained if recipe.precision == "bf16-master" else 0,
-        "gradients": gradients if accumulating else 0,
-    }
-    if recipe.precision == "bf16-master" and recipe.master_gradients == "persistent":
-        static["gradients"] += 4 * trained
-    inputs = 16 * tokens + 2 * stream * arch.head_dim * recipe.sequence_length
-    hidden = arch.hidden_size * tokens
-
-    def moment(*additions: dict[str, int]) -> Moment:
-        parts = dict(static)
-        parts["inputs_and_buffers"] = inputs
-        for addition in additions:
-            for name, size in addition.items():
-                parts[name] = parts.get(name, 0) + size
-        parts = {name: parts[name] for name in PARTS if parts.get(name)}
-        return Moment(sum(parts.values()), parts)
-
-    def stack(count: int) -> dict[str, int]:
-        """What `count` layers keep for their backward, the first one included."""
-        if recipe.gradient_checkpointing:
-            return {"checkpoints": count * hidden * stream}
-        if count == 0:
-            return {}
-        kept = by_part(first.saved, tokens, square)
-        for name, size in by_part(inner.saved, tokens, square).items():
-            kept[name] = kept.get(name, 0) + size * (count - 1)
-        return kept
-
-    cached = {"weight_casts": layers * inner.casts} if recipe.gradient_checkpointing else {}
-    results = {"load": Moment(static["weights"], {"weights": static["weights"]})}
-    results["forward_end"] = moment(stack(layers), cached, {"layer_activations": hidden * stream})
-
-    def states(peaks: Peaks, tag: str):
-        live = peaks.states.get(tag, [])
-        return [by_part(state[3], tokens, square) for state in live]
-
-    options = [moment(stack(layers), cached, state) for state in states(top.forward, "forward loss")]
-    options += [moment(stack(layers), cached, state) for state in states(top.forward, "forward head")]
-    options += [moment(stack(layers), state) for state in states(top.peaks, "backward loss")]
-    results["loss"] = largest(options)
-    results["head_backward"] = largest([moment(stack(layers), state) for state in states(top.peaks, "backward head")])
-
-    kept_outputs = {}
-    if recipe.keep_outputs:
-        kept_outputs = {"logits": arch.vocab_size * tokens * (4 if recipe.autocast else stream)}
-    options = [moment(stack(layers), state) for state in states(top.peaks, "backward layer")]
-    for index, profile in ((layers - 1, inner), (0, first)):
-        done = {"gradients": top.grads + (layers - 1 - index) * inner.grads}
-        below = stack(index + 1 if recipe.gradient_checkpointing else index)
-        options += [moment(below, done, kept_outputs, state) for state in states(profile.peaks, "backward layer")]
-    results["layer_backward"] = largest(options)
-
-    if recipe.adapted:
-        results["last_layer_backward"] = moment({"gradients": 0 if accumulating else gradients}, kept_outputs)
-    else:
-        table = embedding_weights(arch) * recipe.weight_bytes
-        again = table if arch.tie_word_embeddings or accumulating else 0
-        results["last_layer_backward"] = moment(
-            {"gradients": 0 if accumulating else gradients, "backward_temporaries": again + hidden * stream},
-            kept_outputs,
-        )
-    results["optimizer_step"] = moment(
-        {
-            "gradients": 0 if accumulating else gradients,
-            "optimizer_temporaries": optimizer_temporary_bytes(arch, recipe),
-        }
-    )
+    sequence = recipe.sequence_length
+    tokens = recipe.micro_batch_size * sequence
+    square = tokens * sequence
+    inputs = input_bytes(arch, recipe)
+    results = {}
+    for name, candidates in profile(arch, recipe).items():
+        best = candidates[0]
+        if len(candidates) > 1:
+            most = -1
+            for candidate in candidates:
+                size = candidate[0] * tokens + candidate[1] + candidate[2] * square
+                if size > most:
+                    most = size
+                    best = candidate
+        total = best[0] * tokens + best[1] + best[2] * square
+        parts = {}
+        for part, per_token, fixed, per_square in best[3]:
+            parts[part] = per_token * tokens + fixed + per_square * square
+        if name != "load":
+            parts["inputs_and_buffers"] = inputs
+            total += inputs
+        results[name] = Moment(total, parts)
     return results
 
 
-def largest(options: list[Moment]) -> Moment:
-    """The moment with the most bytes."""
-    best = options[0]
-    for option in options:
-        if option.total > best.total:
-            best = option
-    return best
+def input_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Token ids, labels and positions, the rotary tables and the masks that all layers share.
+
+    transformers/masking_utils.py: eager attention takes a mask in the dtype of the hidden states; sdpa none, unless
+    there is padding or a sliding window shorter than the sequence, and then a Boolean one. Without padding, one mask
+    serves all sequences.
+    """
+    sequence, tokens, width = recipe.sequence_length, recipe.tokens, stream_width(recipe)
+    size = 16 * tokens + 8 * sequence + 2 * width * arch.head_dim * sequence
+    if recipe.padding:
+        size += 8 * tokens
+    sliding = is_masked(arch, recipe, "sliding")
+    masks = 0
+    for kind, _ in arch.layer_counts():
+        if recipe.attention == "eager" or is_masked(arch, recipe, kind):
+            masks += 1
+    one = (tokens if recipe.padding else sequence) * sequence * (width if recipe.attention == "eager" else 1)
+    return size + min(masks, 2 if sliding else 1) * one
+
+
+def is_masked(arch: Architecture, recipe: Recipe, kind: str) -> bool:
+    """Whether scaled_dot_product_attention gets an explicit mask in a layer of this kind."""
+    if recipe.attention != "sdpa":
+        return False
+    return recipe.padding or (kind == "sliding" and recipe.sequence_length >= arch.sliding_window)
+
+
+_PROFILES: dict[tuple[object, ...], dict[str, list[Candidate]]] = {}
+_PROFILES_KEPT = 1024
+
+
+def profile(arch: Architecture, recipe: Recipe) -> dict[str, list[Candidate]]:
+    """The step's states by moment; made once for all batches and lengths that share them."""
+    key = (
+        arch,
+        recipe.structure,
+        recipe.micro_batch_size > 1,
+        recipe.gradient_accumulation_steps > 1,
+        is_masked(arch, recipe, "sliding"),
+    )
+    found = _PROFILES.get(key)
+    if found is None:
+        if len(_PROFILES) >= _PROFILES_KEPT:
+            _PROFILES.clear()
+        found = {name: undominated(states) for name, states in step_states(arch, recipe).items()}
+        _PROFILES[key] = found
+    return found
+
+
+def undominated(states: list[State]) -> list[Candidate]:
+    """Candidates without those that another one exceeds for every batch and length."""
+    kept = []
+    for state in states:
+        per_token, fixed, per_square = state.total()
+        if any(other[0] >= per_token and other[1] >= fixed and other[2] >= per_square for other in kept):
+            continue
+        kept = [
+            other
+            for other in kept
+            if not (per_token >= other[0] and fixed >= other[1] and per_square >= other[2])
+        ]
+        parts = [(part, *state.parts[part]) for part in PARTS if any(state.parts.get(part, ()))]
+        kept.append((per_token, fixed, per_square, parts))
+    return kept
+
+
+def step_states(arch: Architecture, recipe: Recipe) -> dict[str, list[State]]:
+    """All states of one step that can be a moment's largest."""
+    return Step(arch, recipe).states()
+
+
+class Step:
+    """Puts the stages of a step together: what all layers keep, then the head, then layer by layer back."""
+
+    def __init__(self, arch: Architecture, recipe: Recipe):
+        self.arch = arch
+        self.recipe = recipe
+        self.width = stream_width(recipe)
+        self.accumulating = recipe.gradient_accumulation_steps > 1
+        self.head = head_stage(arch, recipe)
+        self.stages = {}
+        for kind, _ in arch.layer_counts():
+            self.stages[kind] = decoder_stage(arch, recipe, kind, is_masked(arch, recipe, kind), False)
+        self.first = self.stages[arch.layer_kinds[0]]
+        if recipe.adapted:
+            kind = arch.layer_kinds[0]
+            self.first = decoder_stage(arch, recipe, kind, is_masked(arch, recipe, kind), True)
+
+    def stage(self, index: int):
+        """The stage of a layer."""
+        return self.first if index == 0 else self.stages[self.arch.layer_kinds[index]]
+
+    def resting(self) -> State:
+        """What is alive all the time: weights, adapters, states, and gradients that accumulate."""
+        arch, recipe = self.arch, self.recipe
+        state = State({})
+        state.plus("weights", 0, weight_bytes(arch, recipe), 0)
+        state.plus("adapters", 0, adapter_bytes(arch, recipe), 0)
+        state.plus("optimizer_states", 0, optimizer_state_bytes(arch, recipe), 0)
+        state.plus("master_weights", 0, master_bytes(arch, recipe), 0)
+        if self.accumulating:
+            state.plus("gradients", 0, gradient_bytes(arch, recipe), 0)
+        if recipe.precision == "bf16-master" and recipe.master_gradients == "persistent":
+            state.plus("gradients", 0, master_bytes(arch, recipe), 0)
+        return state
+
+    def stack(self, state: State, layers: int) -> State:
+        """Add what the lowest layers keep for their backward."""
+        if self.recipe.gradient_checkpointing:
+            return state.plus("checkpoints", layers * self.width * self.arch.hidden_size, 0, 0)
+        kinds = self.arch.layer_kinds[:layers]
+        for kind, stage in self.stages.items():
+            state.plus_kinds(stage.saved, kinds[1:].count(kind))
+        return state.plus_kinds(self.first.saved) if layers else state
+
+    def states(self) -> dict[str, list[State]]:
+        """The states by moment."""
+        arch, recipe = self.arch, self.recipe
+        layers = arch.num_hidden_layers
+        hidden = self.width * arch.hidden_size
+        full = self.stack(self.resting(), layers)
+        inside = full.copy()
+        if recipe.gradient_checkpointing:
+            casts = sum(self.stages[kind].casts * count for kind, count in arch.layer_counts())
+            inside.plus("weight_casts", 0, casts, 0)
+
+        def among(base: State, peaks: Peaks, tag: str) -> list[State]:
+            return [base.copy().plus_kinds(live[3]) for live in peaks.states.get(tag, [])]
+
+        result = {"load": [State({}).plus("weights", 0, weight_bytes(arch, recipe), 0)]}
+        result["forward_end"] = [inside.copy().plus("layer_activations", hidden, 0, 0)]
+        result["loss"] = among(inside, self.head.forward, "forward head")
+        result["loss"] += among(inside, self.head.forward, "forward loss")
+        result["loss"] += among(full, self.head.backward, "backward loss")
+        result["head_backward"] = among(full, self.head.backward, "backward head")
+        result["layer_backward"] = among(full, self.head.backward, "backward layer") + self.layer_states(among)
+        result["last_layer_backward"] = [self.embedding_state()]
+        result["optimizer_step"] = [
+            self.all_gradients().plus("optimizer_temporaries", 0, optimizer_temporary_bytes(arch, recipe), 0)
+        ]
+        return result
+
+    def layer_states(self, among) -> list[State]:
+        """Backward of the highest and of the lowest layer of each kind: saved tensors shrink while gradients grow."""
+        kinds = self.arch.layer_kinds
+        indices = {0, len(kinds) - 1}
+        for kind in self.stages:
+            indices.add(kinds.index(kind))
+            indices.add(len(kinds) - 1 - kinds[::-1].index(kind))
+        states = []
+        for index in sorted(indices, reverse=True):
+            base = self.resting().plus("gradients", 0, self.head.gradients, 0)
+            for kind, stage in self.stages.items():
+                base.plus("gradients", 0, stage.gradients * kinds[index + 1 :].count(kind), 0)
+            self.stack(base, index + 1 if self.recipe.gradient_checkpointing else index)
+            states += among(base.plus_kinds(self.head.saved), self.stage(index).backward, "backward layer")
+        return states
+
+    def all_gradients(self) -> State:
+        """The state between backward and step."""
+        state = self.resting()
+        return state if self.accumulating else state.plus("gradients", 0, gradient_bytes(self.arch, self.recipe), 0)
+
+    def embedding_state(self) -> State:
+        """The last thing that the backward does; a tied table's gradient exists already and gets the second one added."""
+        arch, recipe = self.arch, self.recipe
+        state = self.all_gradients().plus_kinds(self.head.saved)
+        if recipe.adapted:
+            return state
+        if arch.tie_word_embeddings or self.accumulating:
+            state.plus("backward_temporaries", 0, embedding_weights(arch) * trained_width(recipe), 0)
+        return state.plus("backward_temporaries", self.width * arch.hidden_size, 0, 0)

@@ -13,29 +13,49 @@ from .recipe import Recipe
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A linear layer of one decoder layer: name as in the modelling code, sizes in elements, how many of it."""
+    """A linear layer: name as in the modelling code, sizes in elements; `experts` of it if they are stacked in one tensor."""
 
     name: str
     inputs: int
     outputs: int
-    bias: bool
-    copies: int = 1
+    bias: bool = False
+    experts: int = 0
 
     @property
     def weight(self) -> int:
-        """Elements of the weight matrix."""
-        return self.inputs * self.outputs
+        """Elements of the weight tensor."""
+        return self.inputs * self.outputs * (self.experts or 1)
+
+    @property
+    def biases(self) -> int:
+        """Elements of the bias."""
+        return self.outputs * (self.experts or 1) if self.bias else 0
 
 
-def linears(arch: Architecture) -> tuple[Linear, ...]:
-    """The linear layers of one decoder layer in the order of the forward pass."""
+@dataclass(frozen=True, slots=True)
+class Tensors:
+    """Trained tensors of one shape: rows · columns elements, `copies` of them; a vector has one row.
+
+    table       token embedding or head
+    embedding   token embedding
+    """
+
+    rows: int
+    columns: int
+    copies: int
+    table: bool = False
+    embedding: bool = False
+
+
+def linears(arch: Architecture, kind: str) -> tuple[Linear, ...]:
+    """The linear layers of one decoder layer of this kind, in the order of the forward pass."""
     h, q, kv, i = arch.hidden_size, arch.query_size, arch.key_value_size, arch.intermediate_size
     if arch.family.fused:
         return (
-            Linear("qkv_proj", h, q + 2 * kv, False),
-            Linear("o_proj", q, h, False),
-            Linear("gate_up_proj", h, 2 * i, False),
-            Linear("down_proj", i, h, False),
+            Linear("qkv_proj", h, q + 2 * kv),
+            Linear("o_proj", q, h),
+            Linear("gate_up_proj", h, 2 * i),
+            Linear("down_proj", i, h),
         )
     return (
         Linear("q_proj", h, q, arch.attention_bias),
@@ -48,32 +68,14 @@ def linears(arch: Architecture) -> tuple[Linear, ...]:
     )
 
 
-def layer_linear_weights(arch: Architecture) -> int:
-    """Elements of the weight matrices of one decoder layer: what 4-bit quantisation covers."""
-    total = 0
-    for linear in linears(arch):
-        total += linear.weight * linear.copies
-    return total
-
-
-def layer_norm_weights(arch: Architecture) -> int:
-    """Elements of the norms of one decoder layer."""
-    norms = 4 if arch.family.norm_places == "both" else 2
-    total = norms * arch.hidden_size
+def layer_vectors(arch: Architecture, kind: str) -> tuple[int, ...]:
+    """Sizes of the norms of one decoder layer."""
+    norms = (arch.hidden_size,) * (4 if arch.family.norm_places == "both" else 2)
     if arch.family.qk_norm == "head":
-        total += 2 * arch.head_dim
+        norms += (arch.head_dim, arch.head_dim)
     if arch.family.qk_norm == "full":
-        total += arch.query_size + arch.key_value_size
-    return total
-
-
-def layer_biases(arch: Architecture) -> int:
-    """Elements of the biases of one decoder layer."""
-    total = 0
-    for linear in linears(arch):
-        if linear.bias:
-            total += linear.outputs * linear.copies
-    return total
+        norms += (arch.query_size, arch.key_value_size)
+    return norms
 
 
 def embedding_weights(arch: Architecture) -> int:
@@ -89,9 +91,23 @@ def parameters(arch: Architecture) -> int:
     ...     "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32000}))
     6738415616
     """
-    layer = layer_linear_weights(arch) + layer_norm_weights(arch) + layer_biases(arch)
-    tables = 1 if arch.tie_word_embeddings else 2
-    return arch.num_hidden_layers * layer + arch.hidden_size + tables * embedding_weights(arch)
+    total = arch.hidden_size + embedding_weights(arch) * (1 if arch.tie_word_embeddings else 2)
+    for kind, count in arch.layer_counts():
+        layer = sum(layer_vectors(arch, kind))
+        for linear in linears(arch, kind):
+            layer += linear.weight + linear.biases
+        total += layer * count
+    return total
+
+
+def quantized_weights(arch: Architecture) -> list[tuple[int, int]]:
+    """Elements and number of the matrices that 4-bit loading quantises: every nn.Linear but the head."""
+    matrices = []
+    for kind, count in arch.layer_counts():
+        for linear in linears(arch, kind):
+            if linear.experts == 0:
+                matrices.append((linear.weight, count))
+    return matrices
 
 
 def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
@@ -100,7 +116,11 @@ def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
     PEFT's "all-linear" means every nn.Linear but the output embedding (peft/tuners/tuners_utils.py,
     _maybe_include_all_linear_layers).
     """
-    names = [linear.name for linear in linears(arch)]
+    names = []
+    for kind, _ in arch.layer_counts():
+        for linear in linears(arch, kind):
+            if linear.name not in names:
+                names.append(linear.name)
     if recipe.target_modules == "all-linear":
         return tuple(names)
     for name in recipe.target_modules:
@@ -109,26 +129,40 @@ def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
     return tuple(name for name in names if name in recipe.target_modules)
 
 
+def trained_tensors(arch: Architecture, recipe: Recipe) -> list[Tensors]:
+    """Every tensor that gets a gradient, by shape."""
+    tensors = []
+    if recipe.adapted:
+        names = targets(arch, recipe)
+        for kind, count in arch.layer_counts():
+            for linear in linears(arch, kind):
+                if linear.name in names:
+                    rank = recipe.lora_r * (linear.experts or 1)
+                    tensors.append(Tensors(rank, linear.inputs, count))
+                    tensors.append(Tensors(linear.outputs, rank, count))
+        return tensors
+    tensors.append(Tensors(arch.vocab_size, arch.hidden_size, 1, True, True))
+    if not arch.tie_word_embeddings:
+        tensors.append(Tensors(arch.vocab_size, arch.hidden_size, 1, True))
+    tensors.append(Tensors(1, arch.hidden_size, 1))
+    for kind, count in arch.layer_counts():
+        for linear in linears(arch, kind):
+            tensors.append(Tensors(linear.outputs * (linear.experts or 1), linear.inputs, count))
+            if linear.bias:
+                tensors.append(Tensors(1, linear.biases, count))
+        for size in layer_vectors(arch, kind):
+            tensors.append(Tensors(1, size, count))
+    return tensors
+
+
 def adapter_weights(arch: Architecture, recipe: Recipe) -> int:
     """Elements of all LoRA matrices: r · (inputs + outputs) for each adapted linear layer."""
-    names = targets(arch, recipe)
-    layer = 0
-    for linear in linears(arch):
-        if linear.name in names:
-            layer += recipe.lora_r * (linear.inputs + linear.outputs) * linear.copies
-    return arch.num_hidden_layers * layer
+    return trainable_parameters(arch, recipe) if recipe.adapted else 0
 
 
 def trainable_parameters(arch: Architecture, recipe: Recipe) -> int:
     """Weights that get a gradient."""
-    return adapter_weights(arch, recipe) if recipe.adapted else parameters(arch)
-
-
-def trainable_tensors(arch: Architecture, recipe: Recipe) -> int:
-    """Number of trained tensors: each has a step counter in a fused optimizer."""
-    if recipe.adapted:
-        return 2 * len(targets(arch, recipe)) * arch.num_hidden_layers
-    layer = len(linears(arch)) + sum(1 for linear in linears(arch) if linear.bias)
-    layer += 4 if arch.family.norm_places == "both" else 2
-    layer += 0 if arch.family.qk_norm == "none" else 2
-    return arch.num_hidden_layers * layer + (2 if arch.tie_word_embeddings else 3)
+    total = 0
+    for tensors in trained_tensors(arch, recipe):
+        total += tensors.rows * tensors.columns * tensors.copies
+    return total

@@ -99,6 +99,30 @@ class Recipe:
         """Bytes of one adapter weight."""
         return DTYPE_BYTES[self.adapter_dtype]
 
+    @property
+    def structure(self) -> tuple[object, ...]:
+        """Everything but the counts: recipes that share it share the profile of a step."""
+        return (
+            self.method,
+            self.base_dtype,
+            self.precision,
+            self.optim,
+            self.foreach,
+            self.gradient_checkpointing,
+            self.attention,
+            self.loss,
+            self.kernels,
+            self.lora_r,
+            self.lora_dropout,
+            self.target_modules,
+            self.adapter_dtype,
+            self.double_quant,
+            self.prepare_kbit,
+            self.keep_outputs,
+            self.padding,
+            self.master_gradients,
+        )
+
     def conditions(self) -> dict[str, object]:
         """Every recipe key with its value, in the order of the fields."""
         values = {}

@@ -1,13 +1,7 @@
-"""A training step written down op by op, and replayed forwards and backwards to see which tensors are alive when.
+"""The forward pass of a stage written down op by op: which tensors each op makes, saves and differentiates.
 
-The layers in `layers.py` call the ops below in the order in which the modelling code runs them. `replay` then walks
-the list as PyTorch does: a result is allocated, an input is released after its last use unless autograd saved it,
-and the backward pass visits the ops in reverse, frees what each had saved and adds up gradients in place. What is
-alive after each allocation is a `Sum`, a form in the number of tokens, so one replay serves every batch and length.
-
-Sources: torch/csrc/autograd/engine.cpp (order by sequence number), input_buffer.cpp (accumulation in place when the
-first gradient is not shared), accumulate_grad.h (`.grad` takes the tensor over), tools/autograd/derivatives.yaml
-(what each op saves); torch 2.13.
+`layers.py` calls the ops below in the order in which the modelling code runs them; `replay.py` walks the list forwards
+and backwards. What an op saves, and for which input, stands in torch's tools/autograd/derivatives.yaml (torch 2.13).
 """
 
 from __future__ import annotations
@@ -17,7 +11,7 @@ ACTIVATION, CHECKPOINT, CAST, DEQUANTIZED, BACKWARD, GRADIENT, WORKSPACE, LOGITS
 KINDS = 9
 
 # How the gradient of an input comes about.
-SAME, NEW, REDUCED = range(3)
+SAME, NEW, REDUCED, PART = range(4)
 
 
 class Value:
@@ -137,6 +131,17 @@ class Tape:
         output.view_of = value
         return self.record([value], output, [], [(value, NEW)])
 
+    def chunk(self, value, count):
+        """Equal parts of the last dimension: the same memory; their gradients are put together by one cat."""
+        whole = self.view(value)
+        parts = []
+        for _ in range(count):
+            part = self.like(whole)
+            part.per_token = value.per_token // count
+            part.view_of = whole
+            parts.append(self.record([whole], part, [], [(whole, PART)]))
+        return parts
+
     def to(self, value, width):
         """Cast; no op if the dtype is right already. The gradient is cast back."""
         if value.width == width:
@@ -236,194 +241,3 @@ class Tape:
     def custom(self, inputs, output, saved, grads, forward_workspace=None, backward_workspace=None):
         """An op with a kernel of its own (attention)."""
         return self.record(inputs, output, saved, grads, forward_workspace, backward_workspace)
-
-
-class Peaks:
-    """The states that can be the largest for some batch and length, by tag; dominated ones are dropped."""
-
-    def __init__(self):
-        self.states = {}
-
-    def see(self, tag, live, per_token, fixed, per_square):
-        states = self.states.get(tag)
-        if states is None:
-            self.states[tag] = [(per_token, fixed, per_square, list(live))]
-            return
-        for state in states:
-            if state[0] >= per_token and state[1] >= fixed and state[2] >= per_square:
-                return
-        self.states[tag] = [
-            state
-            for state in states
-            if not (per_token >= state[0] and fixed >= state[1] and per_square >= state[2])
-        ] + [(per_token, fixed, per_square, list(live))]
-
-    def largest(self, tag, tokens, square):
-        """Bytes by kind of the largest state with this tag, and their sum; None if the tag never occurs."""
-        best = None
-        most = -1
-        for state in self.states.get(tag, []):
-            total = state[0] * tokens + state[1] + state[2] * square
-            if total > most:
-                most = total
-                best = state
-        if best is None:
-            return None
-        live = best[3]
-        return [live[3 * kind] * tokens + live[3 * kind + 1] + live[3 * kind + 2] * square for kind in range(KINDS)]
-
-
-class Replay:
-    """Counts what is alive while a tape runs.
-
-    accumulating   `.grad` exists already, so a weight's new gradient is added to it and released
-    """
-
-    def __init__(self, tape: Tape, accumulating: bool):
-        self.ops = tape.ops
-        self.accumulating = accumulating
-        self.peaks = Peaks()
-        self.live = [0] * (3 * KINDS)
-        self.total = [0, 0, 0]
-        self.alive = {}
-        self.gradients = {}
-        self.owners = {}
-
-    # ---- counting ----
-    def count(self, value: Value, sign: int) -> None:
-        """Add a tensor to what is alive, or take it away."""
-        width = value.width * sign
-        per_token, fixed, per_square = value.per_token * width, value.fixed * width, value.per_square * width
-        live, total, at = self.live, self.total, 3 * value.kind
-        live[at] += per_token
-        live[at + 1] += fixed
-        live[at + 2] += per_square
-        total[0] += per_token
-        total[1] += fixed
-        total[2] += per_square
-
-    def see(self, tag: str) -> None:
-        """Remember the present state if it can be a peak."""
-        self.peaks.see(tag, self.live, self.total[0], self.total[1], self.total[2])
-
-    # ---- forward ----
-    def last_saving_op(self) -> int:
-        """Index of the last op that saves something: a recomputation stops there (torch/utils/checkpoint.py, early stop)."""
-        index = len(self.ops) - 1
-        while index > 0 and not self.ops[index].saved:
-            index -= 1
-        return index
-
-    def forward(self, source: Value, recomputing: bool) -> None:
-        """Run the ops; `source` is the stage's input.
-
-        While recomputing, the source is the checkpoint, which is counted elsewhere, and nothing runs after the last
-        op that saves.
-        """
-        ops, alive = self.ops, self.alive
-        last = self.last_saving_op() if recomputing else len(ops) - 1
-        ends = {}
-        for op in ops:
-            if op.output.view_of is None:
-                ends.setdefault(op.output.last_use, []).append(op.output)
-            for value in op.saved:
-                value.saves += 1
-        if not recomputing:
-            ends.setdefault(source.last_use, []).append(source)
-            self.count(source, 1)
-            alive[id(source)] = source
-        output = ops[-1].output.storage()
-        for index in range(last + 1):
-            op = ops[index]
-            if recomputing and index == last and op.output not in op.saved:
-                break
-            if op.output.view_of is None:
-                self.count(op.output, 1)
-                alive[id(op.output)] = op.output
-                if op.forward_workspace is not None:
-                    self.count(op.forward_workspace, 1)
-                self.see("forward " + op.tag)
-                if op.forward_workspace is not None:
-                    self.count(op.forward_workspace, -1)
-            for value in ends.get(index, []):
-                if value is not output:
-                    self.drop_unsaved(value)
-        if recomputing:
-            for value in list(alive.values()):
-                self.drop_unsaved(value)
-
-    def drop_unsaved(self, value: Value) -> None:
-        """The last reference from Python is gone; autograd may still hold the tensor."""
-        if value.saves == 0 and id(value) in self.alive:
-            self.count(value, -1)
-            del self.alive[id(value)]
-
-    # ---- backward ----
-    def allocate(self, like: Value) -> Value:
-        """A gradient of the shape of `like`."""
-        kind = GRADIENT if like.weight else LOSS if like.kind == LOGITS or like.kind == LOSS else BACKWARD
-        gradient = Value(like.per_token, like.fixed, like.per_square, like.width, False, kind)
-        self.count(gradient, 1)
-        self.owners[id(gradient)] = 1
-        return gradient
-
-    def release(self, gradient: Value) -> None:
-        """One owner of a gradient less."""
-        self.owners[id(gradient)] -= 1
-        if self.owners[id(gradient)] == 0:
-            self.count(gradient, -1)
-
-    def arrive(self, value: Value, gradient: Value, tag: str) -> None:
-        """A gradient reaches a tensor: the first one is taken over, later ones are added to it, in place if it is unshared."""
-        if value.weight:
-            if self.accumulating:
-                self.release(gradient)
-            return
-        first = self.gradients.get(id(value))
-        if first is None:
-            self.gradients[id(value)] = gradient
-        elif self.owners[id(first)] == 1:
-            self.release(gradient)
-        else:
-            self.gradients[id(value)] = self.allocate(value)
-            self.see(tag)
-            self.release(first)
-            self.release(gradient)
-
-    def begin_backward(self, tag: str) -> None:
-        """The gradient of the stage's output comes in."""
-        output = self.ops[-1].output
-        self.gradients[id(output)] = self.allocate(output)
-        self.see(tag)
-
-    def backward(self) -> None:
-        """Visit the ops in reverse; a saved tensor dies with the last op that saved it."""
-        for op in reversed(self.ops):
-            gradient = self.gradients.pop(id(op.output), None)
-            if gradient is None:
-                continue
-            tag = "backward " + op.tag
-            if op.backward_workspace is not None:
-                self.count(op.backward_workspace, 1)
-                self.see(tag)
-            made = []
-            for value, how in op.grads:
-                if how == SAME:
-                    self.owners[id(gradient)] += 1
-                    made.append((value, gradient))
-                elif how == NEW:
-                    made.append((value, self.allocate(value)))
-                    self.see(tag)
-                else:
-                    full = self.allocate(op.output)
-                    self.see(tag)
-                    made.append((value, self.allocate(value)))
-                    self.release(full)
-            if op.backward_workspace is not None:
-                self.count(op.backward_workspace, -1)
-            for value in op.saved:
-                value.saves -= 1
-                self.drop_unsaved(value)
-            self.release(gradient)
-            for value, part in made:
-                self.arrive(value, part, tag)

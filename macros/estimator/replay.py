@@ -1,0 +1,201 @@
+"""Walks a tape as PyTorch does and remembers which tensors are alive when the most are.
+
+Forwards, a result is allocated and an input released after its last use, unless autograd saved it. Backwards, the ops
+run in reverse, each frees what it had saved, and gradients are added up in place. What is alive is a form in the
+number of tokens t and in t · s for sequences of s tokens, so one replay serves every batch and length.
+
+Sources, torch 2.13: torch/csrc/autograd/engine.cpp (nodes run in reverse order of their making), input_buffer.cpp (a
+gradient is added in place when nobody else holds the first), functions/accumulate_grad.h (`.grad` takes the tensor
+over), torch/utils/checkpoint.py (recomputation stops after the last tensor that was saved).
+"""
+
+from __future__ import annotations
+
+from .tape import BACKWARD, GRADIENT, KINDS, LOGITS, LOSS, NEW, PART, SAME, Tape, Value
+
+
+class Peaks:
+    """The states that can be the largest for some batch and length, by tag; dominated ones are dropped."""
+
+    def __init__(self):
+        self.states = {}
+
+    def see(self, tag, live, per_token, fixed, per_square):
+        states = self.states.get(tag)
+        if states is None:
+            self.states[tag] = [(per_token, fixed, per_square, list(live))]
+            return
+        for state in states:
+            if state[0] >= per_token and state[1] >= fixed and state[2] >= per_square:
+                return
+        self.states[tag] = [
+            state
+            for state in states
+            if not (per_token >= state[0] and fixed >= state[1] and per_square >= state[2])
+        ] + [(per_token, fixed, per_square, list(live))]
+
+
+class Replay:
+    """Counts what is alive while a tape runs.
+
+    accumulating   `.grad` exists already, so a weight's new gradient is added to it and released
+    """
+
+    def __init__(self, tape: Tape, accumulating: bool):
+        self.ops = tape.ops
+        self.accumulating = accumulating
+        self.peaks = Peaks()
+        self.live = [0] * (3 * KINDS)
+        self.total = [0, 0, 0]
+        self.alive = {}
+        self.gradients = {}
+        self.parts = {}
+        self.owners = {}
+
+    # ---- counting ----
+    def count(self, value: Value, sign: int) -> None:
+        """Add a tensor to what is alive, or take it away."""
+        width = value.width * sign
+        per_token, fixed, per_square = value.per_token * width, value.fixed * width, value.per_square * width
+        live, total, at = self.live, self.total, 3 * value.kind
+        live[at] += per_token
+        live[at + 1] += fixed
+        live[at + 2] += per_square
+        total[0] += per_token
+        total[1] += fixed
+        total[2] += per_square
+
+    def see(self, tag: str) -> None:
+        """Remember the present state if it can be a peak."""
+        self.peaks.see(tag, self.live, self.total[0], self.total[1], self.total[2])
+
+    # ---- forward ----
+    def last_saving_op(self) -> int:
+        """Index of the last op that saves something: a recomputation stops there (torch/utils/checkpoint.py, early stop)."""
+        index = len(self.ops) - 1
+        while index > 0 and not self.ops[index].saved:
+            index -= 1
+        return index
+
+    def forward(self, source: Value, recomputing: bool) -> None:
+        """Run the ops; `source` is the stage's input.
+
+        While recomputing, the source is the checkpoint, which is counted elsewhere, and nothing runs after the last
+        op that saves.
+        """
+        ops, alive = self.ops, self.alive
+        last = self.last_saving_op() if recomputing else len(ops) - 1
+        ends = {}
+        for op in ops:
+            if op.output.view_of is None:
+                ends.setdefault(op.output.last_use, []).append(op.output)
+            for value in op.saved:
+                value.saves += 1
+        if not recomputing:
+            ends.setdefault(source.last_use, []).append(source)
+            self.count(source, 1)
+            alive[id(source)] = source
+        output = ops[-1].output.storage()
+        for index in range(last + 1):
+            op = ops[index]
+            if recomputing and index == last and op.output not in op.saved:
+                break
+            if op.output.view_of is None:
+                self.count(op.output, 1)
+                alive[id(op.output)] = op.output
+                if op.forward_workspace is not None:
+                    self.count(op.forward_workspace, 1)
+                self.see("forward " + op.tag)
+                if op.forward_workspace is not None:
+                    self.count(op.forward_workspace, -1)
+            for value in ends.get(index, []):
+                if value is not output:
+                    self.drop_unsaved(value)
+        if recomputing:
+            for value in list(alive.values()):
+                self.drop_unsaved(value)
+
+    def drop_unsaved(self, value: Value) -> None:
+        """The last reference from Python is gone; autograd may still hold the tensor."""
+        if value.saves == 0 and id(value) in self.alive:
+            self.count(value, -1)
+            del self.alive[id(value)]
+
+    # ---- backward ----
+    def allocate(self, like: Value) -> Value:
+        """A gradient of the shape of `like`."""
+        kind = GRADIENT if like.weight else LOSS if like.kind == LOGITS or like.kind == LOSS else BACKWARD
+        gradient = Value(like.per_token, like.fixed, like.per_square, like.width, False, kind)
+        self.count(gradient, 1)
+        self.owners[id(gradient)] = 1
+        return gradient
+
+    def release(self, gradient: Value) -> None:
+        """One owner of a gradient less."""
+        self.owners[id(gradient)] -= 1
+        if self.owners[id(gradient)] == 0:
+            self.count(gradient, -1)
+
+    def arrive(self, value: Value, gradient: Value, tag: str) -> None:
+        """A gradient reaches a tensor: the first one is taken over, later ones are added to it, in place if it is unshared."""
+        if value.weight:
+            if self.accumulating:
+                self.release(gradient)
+            return
+        first = self.gradients.get(id(value))
+        if first is None:
+            self.gradients[id(value)] = gradient
+        elif self.owners[id(first)] == 1:
+            self.release(gradient)
+        else:
+            self.gradients[id(value)] = self.allocate(value)
+            self.see(tag)
+            self.release(first)
+            self.release(gradient)
+
+    def begin_backward(self, tag: str) -> None:
+        """The gradient of the stage's output comes in."""
+        output = self.ops[-1].output
+        self.gradients[id(output)] = self.allocate(output)
+        self.see(tag)
+
+    def backward(self) -> None:
+        """Visit the ops in reverse; a saved tensor dies with the last op that saved it."""
+        for op in reversed(self.ops):
+            tag = "backward " + op.tag
+            parts = self.parts.pop(id(op.output), None)
+            if parts is not None:
+                self.gradients[id(op.output)] = self.allocate(op.output)
+                self.see(tag)
+                for part in parts:
+                    self.release(part)
+            gradient = self.gradients.pop(id(op.output), None)
+            if gradient is None:
+                continue
+            if op.backward_workspace is not None:
+                self.count(op.backward_workspace, 1)
+                self.see(tag)
+            made = []
+            for value, how in op.grads:
+                if how == SAME:
+                    self.owners[id(gradient)] += 1
+                    made.append((value, gradient))
+                elif how == PART:
+                    self.owners[id(gradient)] += 1
+                    self.parts.setdefault(id(value), []).append(gradient)
+                elif how == NEW:
+                    made.append((value, self.allocate(value)))
+                    self.see(tag)
+                else:
+                    full = self.allocate(op.output)
+                    self.see(tag)
+                    made.append((value, self.allocate(value)))
+                    self.release(full)
+            if op.backward_workspace is not None:
+                self.count(op.backward_workspace, -1)
+            for value in op.saved:
+                value.saves -= 1
+                self.drop_unsaved(value)
+            self.release(gradient)
+            for value, part in made:
+                self.arrive(value, part, tag)

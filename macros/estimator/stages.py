@@ -1,0 +1,83 @@
+"""A decoder layer and the head, each replayed once for a model and a recipe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .architecture import Architecture
+from .layers import Builder
+from .recipe import Recipe
+from .replay import Peaks, Replay
+from .states import stream_width
+from .tape import CAST, GRADIENT, KINDS, Tape, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage of the step keeps, and the states that can be its peak.
+
+    saved      form of what autograd keeps from its forward to its backward, by kind; empty under checkpointing
+    casts      bytes of low-precision weights in autocast's cache until the whole forward ends
+    gradients  bytes that its backward adds to the weights' gradients
+    forward    states of its forward
+    backward   states of its backward, under checkpointing with its recomputation
+    """
+
+    saved: list[int]
+    casts: int
+    gradients: int
+    forward: Peaks
+    backward: Peaks
+
+
+def decoder_stage(arch: Architecture, recipe: Recipe, kind: str, masked: bool, first: bool) -> Stage:
+    """One decoder layer; the input of the first has no gradient where only adapters are trained."""
+    tape = Tape(recipe.autocast)
+    tape.tag = "layer"
+    source = tape.tensor(arch.hidden_size, stream_width(recipe), not (first and recipe.adapted))
+    Builder(arch, recipe, tape, kind, masked).decoder_layer(source)
+    casts = 0
+    for op in tape.ops:
+        if recipe.autocast and op.output.kind == CAST and op.output.requires_grad:
+            casts += op.output.fixed * op.output.width
+    replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
+    saved, forward = [0] * (3 * KINDS), Peaks()
+    if recipe.gradient_checkpointing:
+        replay.begin_backward("backward layer")
+        replay.forward(source, True)
+    else:
+        replay.forward(source, False)
+        replay.drop_unsaved(tape.ops[-1].output)  # it is the next stage's input
+        saved, forward = list(replay.live), replay.peaks
+        replay.peaks = Peaks()
+        replay.begin_backward("backward layer")
+    replay.backward()
+    return Stage(saved, casts, replay.live[3 * GRADIENT + 1], forward, replay.peaks)
+
+
+def head_stage(arch: Architecture, recipe: Recipe) -> Stage:
+    """Final norm, head and loss, forwards and backwards."""
+    tape = Tape(recipe.autocast)
+    source = tape.tensor(arch.hidden_size, stream_width(recipe), True)
+    logits = Builder(arch, recipe, tape, "head", False).head(source)
+    replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
+    replay.forward(source, False)
+    if logits is not None and recipe.autocast:
+        # accelerate's ConvertOutputsToFp32 copies the logits while the originals are still referenced.
+        copy = Value(arch.vocab_size, 0, 0, 4, False, logits.kind)
+        replay.count(logits, 1)
+        replay.count(copy, 1)
+        replay.see("forward loss")
+        replay.count(logits, -1)
+        logits = copy
+        replay.count(copy, -1)
+    if logits is not None and recipe.keep_outputs:
+        replay.count(logits, 1)
+    forward = replay.peaks
+    replay.peaks = Peaks()
+    replay.begin_backward("backward loss")
+    replay.backward()
+    kept = [0] * (3 * KINDS)
+    if logits is not None and recipe.keep_outputs:
+        kept[3 * logits.kind] = logits.per_token * logits.width
+    return Stage(kept, 0, replay.live[3 * GRADIENT + 1], forward, replay.peaks)

@@ -1,0 +1,161 @@
+"""What stays on the card for the whole run, and what exists only inside the optimizer's step.
+
+Source of the optimizers' states: torch 2.13 optim/adam.py, sgd.py, _muon.py; bitsandbytes 0.50.2 optim/optimizer.py;
+transformers 5.24.0 optimization.py (Adafactor) and trainer_optimizer.py (which class a name of `optim` means).
+"""
+
+from __future__ import annotations
+
+from .architecture import Architecture
+from .parameters import (
+    Tensors,
+    adapter_weights,
+    embedding_weights,
+    parameters,
+    quantized_weights,
+    trainable_parameters,
+    trained_tensors,
+)
+from .recipe import Recipe
+
+BLOCK = 512  # PyTorch's CUDA allocator rounds every tensor up to this: c10/cuda/CUDACachingAllocator, kMinBlockSize
+
+# bitsandbytes keeps states in 32 bits for tensors with fewer elements than this, and for embeddings.
+MIN_8BIT_SIZE = 4096
+# One float32 constant for each block of this many 8-bit states.
+STATE_BLOCK = 256
+# Tensors from this many elements on get paged states, in managed memory that PyTorch's allocator does not count.
+PAGED_FROM = 100_000
+
+
+def blocks(size: int) -> int:
+    """Bytes that the allocator hands out for one tensor."""
+    return (size + BLOCK - 1) // BLOCK * BLOCK
+
+
+def nf4_bytes(weights: int, double_quant: bool) -> int:
+    """Bytes of one 4-bit matrix with its block constants.
+
+    Two weights a byte; one constant per 64 weights, float32 or, doubly quantised, one byte with a float32 per 256 of
+    them, their code book of 256 float32 and an offset; the code book of 16 float32.
+    Source: bitsandbytes 0.50.2 functional.py, quantize_4bit and QuantState; dettmers-2023-qlora, section 3.
+    """
+    constants = (weights + 63) // 64
+    size = blocks((weights + 1) // 2) + blocks(64)
+    if not double_quant:
+        return size + blocks(4 * constants)
+    return size + blocks(constants) + blocks(4 * ((constants + 255) // 256)) + blocks(1024) + blocks(4)
+
+
+def stream_width(recipe: Recipe) -> int:
+    """Bytes of one element of the residual stream: the dtype of the embeddings.
+
+    PEFT's prepare_model_for_kbit_training casts everything that is not quantised to float32 (peft/utils/other.py).
+    """
+    return 4 if recipe.method == "qlora" and recipe.prepare_kbit else recipe.weight_bytes
+
+
+def weight_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Bytes of the base model's weights as training holds them; QLoRA quantises the decoder's linear layers only."""
+    if recipe.method != "qlora":
+        return parameters(arch) * recipe.weight_bytes
+    quantized, size = 0, 0
+    for weights, count in quantized_weights(arch):
+        quantized += weights * count
+        size += nf4_bytes(weights, recipe.double_quant) * count
+    return size + (parameters(arch) - quantized) * stream_width(recipe)
+
+
+def adapter_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Bytes of the adapters' weights."""
+    return adapter_weights(arch, recipe) * recipe.adapter_bytes if recipe.adapted else 0
+
+
+def trained_width(recipe: Recipe) -> int:
+    """Bytes of one trained weight and of its gradient."""
+    return recipe.adapter_bytes if recipe.adapted else recipe.weight_bytes
+
+
+def gradient_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Bytes of the gradients once all of them exist."""
+    return trainable_parameters(arch, recipe) * trained_width(recipe)
+
+
+def master_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Bytes of the float32 copies of the weights."""
+    return 4 * trainable_parameters(arch, recipe) if recipe.precision == "bf16-master" else 0
+
+
+def optimizer_state_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Bytes of the optimizer's states between two steps, as PyTorch's allocator counts them."""
+    width = 4 if recipe.precision == "bf16-master" else trained_width(recipe)
+    total = 0
+    for tensors in trained_tensors(arch, recipe):
+        total += tensors.copies * tensor_state_bytes(tensors, recipe.optim, width)
+    return total
+
+
+def tensor_state_bytes(tensors: Tensors, optim: str, width: int) -> int:
+    """Bytes of the states of one trained tensor.
+
+    width   bytes of the dtype that the optimizer sees (its states take it over in torch's own optimizers)
+    """
+    count = tensors.rows * tensors.columns
+    if optim == "adamw_torch_fused":
+        return 2 * width * count + blocks(4)  # the step counter lives on the card
+    if optim == "adamw_torch":
+        return 2 * width * count
+    if optim == "sgd":
+        return 0
+    if optim == "sgd_momentum":
+        return width * count
+    if optim == "muon":
+        return width * count if tensors.rows > 1 and not tensors.table else 2 * width * count
+    if optim == "adafactor":
+        return 4 * (tensors.rows + tensors.columns) if tensors.rows > 1 else 4 * count
+    moments = 1 if "lion" in optim else 2
+    if optim.startswith("paged") and count >= PAGED_FROM:
+        return moments * 4 * ((count + STATE_BLOCK - 1) // STATE_BLOCK) if stored_in_8_bits(tensors, optim) else 0
+    if stored_in_8_bits(tensors, optim):
+        return moments * (count + 4 * ((count + STATE_BLOCK - 1) // STATE_BLOCK))
+    return moments * 4 * count
+
+
+def stored_in_8_bits(tensors: Tensors, optim: str) -> bool:
+    """Whether bitsandbytes keeps the states of this tensor in 8 bits."""
+    return "8bit" in optim and tensors.rows * tensors.columns >= MIN_8BIT_SIZE and not tensors.embedding
+
+
+def optimizer_temporary_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Bytes that exist only inside `optimizer.step()`."""
+    count = trainable_parameters(arch, recipe)
+    width = trained_width(recipe)
+    largest = max(tensors.rows * tensors.columns for tensors in trained_tensors(arch, recipe))
+    if recipe.precision == "bf16-master":
+        return master_temporary_bytes(arch, recipe, count, largest)
+    if recipe.optim == "adamw_torch":
+        # _foreach_sqrt of all second moments at once; without foreach, one root and its quotient.
+        return width * count if recipe.foreach else 2 * width * largest
+    if recipe.optim == "adafactor":
+        # Square of the gradient and update in float32, with float32 copies of gradient and weight if these are narrower.
+        return (8 if width == 4 else 16) * largest
+    if recipe.optim == "muon":
+        matrices = [tensors for tensors in trained_tensors(arch, recipe) if tensors.rows > 1 and not tensors.table]
+        return max(
+            (width + 4) * tensors.rows * tensors.columns + 4 * min(tensors.rows, tensors.columns) ** 2
+            for tensors in matrices
+        )
+    return 0
+
+
+def master_temporary_bytes(arch: Architecture, recipe: Recipe, count: int, largest: int) -> int:
+    """Float32 gradients that the optimizer of float32 master weights makes, one at a time or all at once."""
+    width = recipe.weight_bytes
+    if recipe.master_gradients == "param":
+        return (8 if recipe.foreach else 4) * largest
+    foreach = 4 * count if recipe.foreach else 0
+    if recipe.master_gradients == "persistent":
+        return foreach
+    # "all": each gradient is cast and released in turn; while the last one is cast, both copies of it exist.
+    last = arch.hidden_size if arch.tie_word_embeddings else embedding_weights(arch)
+    return (4 - width) * count + max(foreach, width * last)
