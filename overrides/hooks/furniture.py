@@ -9,11 +9,10 @@ from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
 
-from locales import WORDS_PER_MINUTE
 from mkdocs.plugins import event_priority
 from mkdocs.structure.pages import Page
-from navigation import CATEGORIES, is_draft, rank
-from site_words import NAMES
+from site_pages import CATEGORIES, is_draft, rank
+from site_words import NAMES, WORDS_PER_MINUTE
 
 _HEADING = re.compile(r"\s*<h1(?P<attributes>[^>]*)>(?P<text>.*?)</h1>", re.DOTALL)
 _PERMALINK = re.compile(r'<a class="headerlink".*?</a>', re.DOTALL)
@@ -82,9 +81,11 @@ def on_page_content(content: str, page: Page, config, files) -> str:
         minutes=reading_minutes(content, config.extra["locale"]),
         category=category if category in CATEGORIES else None,
         reviewed=reviewed if isinstance(reviewed, date) else None,
-        draft=bool(page.file.abs_src_path) and page.file.generated_by is None and is_draft(page.file.abs_src_path),
+        draft=bool(page.file.abs_src_path) and is_draft(page.file.abs_src_path),
         stale=_outdated_source(page, config),
     )
+    if page.is_homepage:
+        page.meta.setdefault("template", "home.html")
     return content
 
 

@@ -24,14 +24,12 @@ from mkdocs.config import load_config
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.utils import clean_directory, get_relative_url
-from site_words import NAMES, SOURCE, Words, catalogue
+from site_pages import is_draft
+from site_words import NAMES, SOURCE, WORDS_PER_MINUTE, Words, catalogue
 
 log = logging.getLogger("mkdocs.hooks.locales")
 
 _DATES = {"de": "d.\u00a0MMMM y", "en": "d\u00a0MMMM y", "tr": "d\u00a0MMMM y"}
-
-# Silent reading of ordinary text in words per minute: Trauzettel-Klosinski and Dietz (2012), the IReST study.
-WORDS_PER_MINUTE = {"de": 179, "en": 228, "tr": 166}
 
 
 _LETTERS = str.maketrans({"ı": "i", "İ": "i", "ß": "ss", "ä": "ae", "ö": "oe", "ü": "ue", "Ä": "ae", "Ö": "oe", "Ü": "ue"})
@@ -170,14 +168,10 @@ def _translations(page, config) -> list[dict[str, object]]:
 
 def _published(locale: str, file: File) -> bool:
     """Whether a page has its partner in another language: the same path, and not held back as a draft."""
-    if file.generated_by is not None and file.src_uri == "tags.md":
+    if file.src_uri == "tags.md":
         return True
     path = _run.docs / locale / file.src_uri
-    if not path.is_file():
-        return False
-    from navigation import is_draft
-
-    return _run.command == "serve" or not is_draft(path)
+    return path.is_file() and (_run.command == "serve" or not is_draft(path))
 
 
 def _nearest(page, locale: str) -> str:

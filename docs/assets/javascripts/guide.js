@@ -1,0 +1,22 @@
+/* One button per checklist: copies it as Markdown. The same text stands below the list for readers without JavaScript. */
+(function () {
+  "use strict";
+  var words = document.querySelector("meta[name='vg:copy']");
+  if (!words || !navigator.clipboard) return;
+  document.querySelectorAll(".vg-checklist").forEach(function (list) {
+    var text = list.querySelector(".vg-checklist__markdown code");
+    var before = list.querySelector(".vg-checklist__markdown");
+    if (!text) return;
+    var button = document.createElement("button");
+    button.type = "button";
+    button.className = "vg-copy";
+    button.textContent = words.content;
+    button.addEventListener("click", function () {
+      navigator.clipboard.writeText(text.textContent).then(function () {
+        button.textContent = words.dataset.done;
+        setTimeout(function () { button.textContent = words.content; }, 2500);
+      });
+    });
+    list.insertBefore(button, before);
+  });
+})();
