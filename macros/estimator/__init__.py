@@ -3,7 +3,7 @@
 from .architecture import Architecture, architecture_from_config
 from .fit import Estimate, Range, estimate
 from .memory import MOMENTS, PARTS, Moment
-from .parameters import parameters, trainable_parameters
+from .parameters import parameter_count, trainable_parameters
 from .recipe import Recipe, recipe_from_keys
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "Recipe",
     "architecture_from_config",
     "estimate",
-    "parameters",
+    "parameter_count",
     "recipe_from_keys",
     "trainable_parameters",
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .architecture import Architecture
 from .memory import MOMENTS, Moment, moments
-from .parameters import parameters, trainable_parameters
+from .parameters import parameter_count, trainable_parameters
 from .recipe import Recipe
 
 # "Fits comfortably" needs the tensors to stay below this share of the card: Fujii et al. 2024 saw no failure below
@@ -67,7 +67,7 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
         moments=by_moment,
         reserved_bytes=reserved,
         device_bytes=device,
-        parameters=parameters(arch),
+        parameters=parameter_count(arch),
         trainable_parameters=trainable_parameters(arch, recipe),
         conditions=recipe.conditions(),
         evidence=evidence_for(recipe),

@@ -83,11 +83,11 @@ def embedding_weights(arch: Architecture) -> int:
     return arch.vocab_size * arch.hidden_size
 
 
-def parameters(arch: Architecture) -> int:
+def parameter_count(arch: Architecture) -> int:
     """Weights of the whole model, tied ones once.
 
     >>> from macros.estimator import architecture_from_config
-    >>> parameters(architecture_from_config({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,
+    >>> parameter_count(architecture_from_config({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,
     ...     "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32000}))
     6738415616
     """

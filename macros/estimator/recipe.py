@@ -137,6 +137,21 @@ QLORA_KEYS = ("double_quant", "prepare_kbit")
 MASTER_KEYS = ("master_gradients",)
 
 
+def applicable_keys(method: str) -> tuple[str, ...]:
+    """The recipe keys that mean something for a method, whatever its other settings."""
+    adapted = method != "full"
+    keys = []
+    for field in fields(Recipe):
+        if field.name in ADAPTER_KEYS and not adapted:
+            continue
+        if field.name in QLORA_KEYS and method != "qlora":
+            continue
+        if field.name in MASTER_KEYS and adapted:
+            continue
+        keys.append(field.name)
+    return tuple(keys)
+
+
 def recipe_from_keys(keys: dict[str, object]) -> Recipe:
     """A complete recipe from the keys that somebody gave.
 

@@ -11,7 +11,7 @@ from .parameters import (
     Tensors,
     adapter_weights,
     embedding_weights,
-    parameters,
+    parameter_count,
     quantized_weights,
     trainable_parameters,
     trained_tensors,
@@ -58,12 +58,12 @@ def stream_width(recipe: Recipe) -> int:
 def weight_bytes(arch: Architecture, recipe: Recipe) -> int:
     """Bytes of the base model's weights as training holds them; QLoRA quantises the decoder's linear layers only."""
     if recipe.method != "qlora":
-        return parameters(arch) * recipe.weight_bytes
+        return parameter_count(arch) * recipe.weight_bytes
     quantized, size = 0, 0
     for weights, count in quantized_weights(arch):
         quantized += weights * count
         size += nf4_bytes(weights, recipe.double_quant) * count
-    return size + (parameters(arch) - quantized) * stream_width(recipe)
+    return size + (parameter_count(arch) - quantized) * stream_width(recipe)
 
 
 def adapter_bytes(arch: Architecture, recipe: Recipe) -> int:
