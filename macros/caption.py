@@ -161,8 +161,19 @@ def sentences(language: Language, runs: Sequence[Run], shown: Collection[str]) -
     """The whole caption of figures of runs: conditions, evidence, warnings."""
     held = " · ".join(conditions(language, runs, shown))
     lines = [language.text("caption.conditions", conditions=held), _evidence(language, runs, shown)]
-    lines += [language.text(f"warning.{key}") for key in dict.fromkeys(key for run in runs for key in run.warnings)]
-    return lines
+    return lines + _warnings(language, runs)
+
+
+def _warnings(language: Language, runs: Sequence[Run]) -> list[str]:
+    """What is not modelled, each once, naming the models where it does not hold for all."""
+    lines = []
+    for key in dict.fromkeys(key for run in runs for key in run.warnings):
+        warning = language.text(f"warning.{key}")
+        warned = dict.fromkeys(run.name for run in runs if key in run.warnings)
+        if len(warned) < len({run.name for run in runs}):
+            warning = language.text("caption.warned", where=language.listing(warned), warning=warning)
+        lines.append(warning)
+    return list(dict.fromkeys(lines))
 
 
 def _evidence(language: Language, runs: Sequence[Run], shown: Collection[str]) -> str:

@@ -13,11 +13,11 @@ from hashlib import sha256
 from markupsafe import Markup
 
 from macros import caption, figures, table
-from macros.estimator import units
+from macros.estimator import PARTS, units
 from macros.figures import element, joined
 from macros.language import Language
 from macros.records import Gpu
-from macros.run import PARTS, Run
+from macros.run import Run
 
 _BAR = 34  # pixels
 _LABEL = 22

@@ -12,6 +12,7 @@ from pathlib import Path
 from markupsafe import Markup, escape
 
 from macros import caption, figures, yamlfile
+from macros.estimator.fit import COMFORTABLE_PERCENT
 from macros.figures import element, joined
 from macros.findings import DataErrors, Finding, suggest
 from macros.language import CODES, Language, placeholders
@@ -38,7 +39,7 @@ SLOTS: Mapping[str, Callable[[Language, Run], str]] = {
     "trainable": lambda language, run: figures.parameters(language, run.trainable_parameters),
     "peak": lambda language, run: figures.headline(language, run.peak),
     "device": lambda language, run: figures.gb(language, run.device),
-    "comfortable": lambda language, run: figures.gb(language, -(-run.peak * 5 // 4)),
+    "comfortable": lambda language, run: figures.gb(language, -(-run.peak * 100 // COMFORTABLE_PERCENT)),
     "moment": lambda language, run: language.text(f"moment.{run.moment}"),
     "length": lambda language, run: figures.number(language, run.recipe["sequence_length"]),
     "batch": lambda language, run: figures.number(language, run.recipe["micro_batch_size"]),

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from macros.language import Exact, Language, exact, machine
-from macros.records import Source, Sourced
+from macros.records import Source
 
 # One shape per verdict, so that it is told apart without colour: a disc with a tick, a triangle, a cross.
 _SHAPES = {
@@ -137,25 +137,17 @@ def cite(language: Language, source: Source) -> Markup:
     return element("span", Markup("[{}]").format(link), class_="vg-cite")
 
 
-def cite_full(language: Language, source: Source) -> Markup:
-    """A source as an entry of a list: who, title as a link, date, day of access."""
+def entry(source: Source) -> Markup:
+    """Who and what of a source, its title as a link: an entry of a list of sources."""
     link = element("a", element("cite", source.title), href=source.url, rel="noopener")
+    return Markup("{}: {}").format(source.authors or source.publisher, link)
+
+
+def cite_full(language: Language, source: Source) -> Markup:
+    """A source as an entry with its date and the day of access."""
     facts = [language.moment(source.published)] if source.published else []
     facts.append(language.text("cite.accessed", date=language.date(source.accessed)))
-    who = language.text("cite.full", who=escape(source.authors or source.publisher), title="\0")
-    before, _, after = who.partition("\0")
-    return Markup("{}{}{} ({})").format(Markup(before), link, Markup(after), "; ".join(facts))
-
-
-def source_key(record: Sourced, field: str | None) -> str:
-    """The key of the source of a record's field: its own, or that of all. Raises `ValueError`."""
-    if field is not None and field not in type(record).columns():
-        raise ValueError(f"{record.key} has no field {field!r}; it has {', '.join(type(record).columns())}")
-    key = record.sources.get(field or "all", record.sources.get("all"))
-    if key is None:
-        named = ", ".join(sorted(record.sources))
-        raise ValueError(f"{record.key} has no source of all its fields; cite one of {named}")
-    return key
+    return Markup("{} ({})").format(entry(source), "; ".join(facts))
 
 
 def _whole(value: Any) -> int:

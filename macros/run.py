@@ -7,28 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from macros.estimator import PARTS
+from macros.estimator.recipe import ADAPTER_KEYS, MASTER_KEYS, QLORA_KEYS
 from macros.findings import suggest
 from macros.records import Gpu, Model
 
-# Order of tables and charts: what stays first, then what a step adds.
-PARTS = (
-    "weights",
-    "adapters",
-    "gradients",
-    "optimizer_states",
-    "master_weights",
-    "checkpoints",
-    "layer_activations",
-    "logits",
-    "loss_tensors",
-    "backward_temporaries",
-    "dequantized_weights",
-    "weight_casts",
-    "gathered_shards",
-    "optimizer_temporaries",
-    "kernel_workspace",
-    "inputs_and_buffers",
-)
+# What does not depend on the batch: bytes per parameter.
 STATE = ("weights", "adapters", "gradients", "optimizer_states", "master_weights")
 _OF_TRAINABLE = ("adapters", "gradients", "optimizer_states", "master_weights")
 _OF_CARD = ("verdict", "headroom", "memory")
@@ -49,6 +33,12 @@ _FIGURES = (
     "weights_bytes_per_parameter",
     "total_bytes_per_parameter",
 )
+
+
+def either(name: object, known: Iterable[str], has: str = "it has") -> str:
+    """The end of a message about a wrong name: the nearest right one, else all of them."""
+    known = list(known)
+    return suggest(name, known) or f"; {has} {', '.join(known)}"
 
 
 @dataclass(frozen=True)
@@ -83,7 +73,10 @@ class Run:
     def __init__(self, estimate: Any, keys: Mapping[str, Any], model: Model | None, gpu: Gpu | None) -> None:
         self.estimate, self.keys, self.model, self.gpu = estimate, dict(keys), model, gpu
         named = {name: keys[name] for name in ("model", "gpu", "preset") if name in keys}
-        self.recipe: dict[str, Any] = {**estimate.conditions, **named}
+        idle = _idle_keys(estimate.conditions)
+        self.recipe: dict[str, Any] = {
+            name: None if name in idle else value for name, value in (estimate.conditions | named).items()
+        }
 
     def __repr__(self) -> str:
         return "a run of " + ", ".join(f"{name}={value!r}" for name, value in self.keys.items())
@@ -149,7 +142,7 @@ class Run:
     def part(self, name: str, moment: str | None = None) -> int:
         """Bytes of one part at the peak, or at another moment; 0 where it does not live then."""
         if name not in PARTS:
-            raise ValueError(f"there is no part {name!r}{suggest(name, PARTS)}; parts are {', '.join(PARTS)}")
+            raise ValueError(f"there is no part {name!r}{either(name, PARTS, 'parts are')}")
         return self._at(moment).parts.get(name, 0)
 
     @property
@@ -223,13 +216,13 @@ class Run:
             return self.part(column)
         if column in self.recipe or column == "preset":
             return self.recipe.get(column)
-        raise ValueError(f"a run has no column {column!r}{suggest(column, self.columns)}; it has {', '.join(self.columns)}")
+        raise ValueError(f"a run has no column {column!r}{either(column, self.columns)}")
 
     def _at(self, moment: str | None) -> Any:
         moments = self.estimate.moments
         name = moment or self.estimate.moment
         if name not in moments:
-            raise ValueError(f"this run has no moment {name!r}{suggest(name, moments)}; it has {', '.join(moments)}")
+            raise ValueError(f"this run has no moment {name!r}{either(name, moments)}")
         return moments[name]
 
     def _largest(self, name: str) -> int:
@@ -250,6 +243,18 @@ class Run:
             for name, size in sizes.items()
         ]
         return [*rows, PartRow("", method, total, Fraction(1), Fraction(total, self.parameters), self.parameters)]
+
+
+def _idle_keys(conditions: Mapping[str, Any]) -> set[str]:
+    """Recipe keys that say nothing about this run, such as a LoRA rank in full fine-tuning."""
+    idle: set[str] = set()
+    if conditions["method"] == "full":
+        idle.update(ADAPTER_KEYS)
+    if conditions["method"] != "qlora":
+        idle.update(QLORA_KEYS)
+    if conditions["precision"] != "bf16-master":
+        idle.update(MASTER_KEYS)
+    return idle
 
 
 def runs_of(value: object, word: str) -> list[Run]:

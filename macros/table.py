@@ -14,16 +14,13 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from macros import caption, figures
-from macros.dataset import Collection
-from macros.estimator import units
+from macros.citations import Citations, source_key
+from macros.estimator import PARTS, units
+from macros.estimator.fit import COMFORTABLE_PERCENT
 from macros.figures import element, joined
-from macros.findings import suggest
 from macros.language import Language, exact, machine
 from macros.records import MIB, Gpu, Record, Source
-from macros.run import PARTS, MomentRow, PartRow, Run, runs_of
-
-COMFORTABLE_SHARE = Fraction(4, 5)
-"""A verdict is comfortable up to this share of the card; stands in captions, decided in estimator/fit.py."""
+from macros.run import MomentRow, PartRow, Run, either, runs_of
 
 _GB = ("peak", "device", "reserved", "headroom", "memory", "box", "total", "download", "checkpoint", *PARTS)
 _UNITS: Mapping[str, str] = {"memory_mib": "unit.mib", "usable_mib": "unit.mib", "bandwidth_gb_s": "unit.gb_per_second",
@@ -36,19 +33,6 @@ _OF_CARD = ("memory", "memory_mib", "verdict", "headroom")
 _KEYS = ("moment", "step", "part", "evidence")  # columns whose values are keys with a message of their own
 _NUMBERS = (*_GB, *_UNITS, *_BYTES, *_COUNTS, *_SHARES, "context_length", "sequence_length", "micro_batch_size",
             "gradient_accumulation_steps", "lora_r", "lora_dropout")
-
-
-@dataclass(frozen=True)
-class Citations:
-    """The sources of `data/`, and which of them stands behind each part of memory (`data/parts.yml`)."""
-
-    sources: Collection[Source]
-    parts: Mapping[str, Mapping[str, str]]
-
-    def of_part(self, row: PartRow) -> str | None:
-        """The key of the source of a part's formula, for the run's method if that has its own."""
-        keys = self.parts.get(row.part, {})
-        return keys.get(row.method, keys.get("all"))
 
 
 @dataclass(frozen=True)
@@ -163,7 +147,7 @@ def _value(row: Any, name: str) -> Any:
         return row.value(name)
     if name not in known:
         kind = "part of a run" if isinstance(row, PartRow) else type(row).__name__
-        raise ValueError(f"a {kind} has no column {name!r}{suggest(name, known)}; it has {', '.join(known)}")
+        raise ValueError(f"a {kind} has no column {name!r}{either(name, known)}")
     if name in ("formula", "source"):
         return row
     return getattr(row, name)
@@ -201,24 +185,28 @@ def _heading(language: Language, name: str) -> str:
 
 def _source(language: Language, row: Any, cited: Citations | None) -> Markup | None:
     if isinstance(row, Source):
-        return figures.cite(language, row)
+        return figures.entry(row)
     if cited is None:
         raise ValueError("there are no sources for this table")
-    key = cited.of_part(row) if isinstance(row, PartRow) else figures.source_key(row, None)
+    key = cited.of_part(row) if isinstance(row, PartRow) else source_key(row)
     return figures.cite(language, cited.sources[key]) if key else None
 
 
 def _formula(language: Language, row: PartRow) -> str | None:
-    """How a part comes about: a product where it is exactly one, else in words."""
+    """How a part comes about: as a product where it is so many whole bytes per parameter, else in words.
+
+    The allocator rounds every tensor up to a block and optimizers keep a step counter for each, so a product counts
+    as met up to a thousandth.
+    """
     if not row.part:
         return None
-    each, rest = divmod(row.total, row.count)
+    each = units.rounded(row.total, row.count, 0)
+    if each == 0 or abs(row.total - each * row.count) * 1000 > row.total:
+        return language.text(f"formula.{row.part}")
     count = language.number(row.count)
-    if rest == 0 and each > 0:
-        if row.part == "optimizer_states" and each % 2 == 0:
-            return language.text("formula.states", count=count, bytes=language.bytes(each // 2))
-        return language.text("formula.multiple", count=count, bytes=language.bytes(each))
-    return language.text(f"formula.{row.part}")
+    if row.part == "optimizer_states" and each % 2 == 0:
+        return language.text("formula.states", count=count, bytes=language.bytes(each // 2))
+    return language.text("formula.multiple", count=count, bytes=language.bytes(each))
 
 
 def _flat_caption(
@@ -370,7 +358,7 @@ def _writer(language: Language, column: Column) -> Callable[[Any], Markup]:
         return lambda value: figures.figure(
             machine(exact(value)), language.text(_UNITS[name], number=language.number(exact(value))))
     if name in _BYTES:
-        places = 0 if all(exact(value).denominator == 1 for value in column.values if value is not None) else 2
+        places = 0 if all(abs(value - round(value)) < Fraction(1, 200) for value in column.values if value is not None) else 2
         return lambda value: figures.figure(machine(exact(value)), language.number(exact(value), places))
     if name in _SHARES:
         return lambda value: figures.percent(language, value)
@@ -399,7 +387,7 @@ def _rounding_note(language: Language, values: Sequence[int]) -> list[str]:
 
 
 def _verdict_note(language: Language) -> str:
-    return language.text("caption.verdict", limit=language.percent(COMFORTABLE_SHARE))
+    return language.text("caption.verdict", limit=language.percent(Fraction(COMFORTABLE_PERCENT, 100)))
 
 
 def _html(language: Language, columns: Sequence[Column], total: bool = False, headers: int = 1) -> Markup:

@@ -16,10 +16,14 @@ from html import unescape
 from typing import Any
 
 from jinja2 import Environment, TemplateSyntaxError, Undefined, nodes
+from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
+from macros.dataset import Collection
 from macros.figures import element, joined
 from macros.findings import Finding, suggest
+from macros.records import Record
+from macros.run import either
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)\n*", re.DOTALL)
 _MARK = Markup('<span class="vg-error">⚠</span>')
@@ -94,8 +98,26 @@ class Broken(Undefined):
         return 0.0
 
 
+class ArticleContext(Context):
+    """Jinja's context, in which a call that fails is a recorded mistake and not the end of the page."""
+
+    def call(self, called: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if any(_is_broken(value) for value in (called, *args, *kwargs.values())):
+            # A word still looks at its arguments' names, so that both mistakes show at once.
+            if not hasattr(called, "__wrapped__"):
+                return Broken()
+        try:
+            return super().call(called, *args, **kwargs)
+        except ValueError as error:
+            return self.environment.report(_sentence(error))
+        except Exception as error:
+            return self.environment.report(f"{getattr(called, '__name__', called)}: {_sentence(error)}")
+
+
 class ArticleEnvironment(Environment):
     """Jinja for articles: escapes data, records mistakes with their line, refuses private attributes."""
+
+    context_class = ArticleContext
 
     def __init__(self, words: Words) -> None:
         # `{#` would swallow bash's ${#array[@]} and headings like {#anchor}.
@@ -135,9 +157,18 @@ class ArticleEnvironment(Environment):
             known = [member for member in dir(type(obj)) + list(getattr(obj, "__dict__", ())) if member[:1] != "_"]
             if isinstance(obj, Mapping):
                 known = [str(key) for key in obj]
-            kind = getattr(type(obj), "key", None) and getattr(obj, "key", "") or type(obj).__name__
-            return self.report(f"{kind!r} has no {str(name)!r}{suggest(name, known)}")
+            return self.report(f"{_kind(obj)} has no {str(name)!r}{either(name, known)}")
         return value
+
+
+def _kind(value: Any) -> str:
+    """What a value is, for a message: a record by its key, anything else by its class."""
+    if isinstance(value, Record):
+        return value.key
+    if isinstance(value, Collection):
+        return value.path
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name[:1].lower()}{name[1:]}"
 
 
 def _safe(value: Any) -> Any:
@@ -186,8 +217,7 @@ def _wrong_arguments(name: str, signature: inspect.Signature, args: tuple, kwarg
         known = list(signature.parameters)
         unknown = [key for key in kwargs if key not in known]
         if unknown:
-            hint = suggest(unknown[0], known) or f"; it takes {', '.join(known)}"
-            return f"{name} has no argument {unknown[0]!r}{hint}"
+            return f"{name} has no argument {unknown[0]!r}{either(unknown[0], known, 'it takes')}"
         return f"{name}: {error}; it takes {', '.join(known)}"
     return None
 
@@ -231,9 +261,23 @@ def _render(text: str, environment: ArticleEnvironment, variables: Mapping[str, 
         return template.render(**variables)
     except TemplateSyntaxError as error:
         message = str(error.message).split(". ")[0].rstrip(".")
-        environment.report(f"template syntax: {message[:1].lower()}{message[1:]}", error.lineno)
+        message, line = f"{message[:1].lower()}{message[1:]}", error.lineno
+        if unclosed := _unclosed_tag(text, line):
+            message, line = unclosed
+        environment.report(f"template syntax: {message}", line)
     except Exception as error:
         environment.report(_sentence(error), _line_of(error))
+    return None
+
+
+def _unclosed_tag(text: str, last_line: int) -> tuple[str, int] | None:
+    """The first tag that another one or the end follows before it is closed; Jinja only sees where that leads to."""
+    marks = list(re.finditer(r"\{\{|\{%|\}\}|%\}", text))
+    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+        opens = mark[0] in ("{{", "{%")
+        line = text.count("\n", 0, mark.start()) + 1
+        if opens and line <= last_line and (following is None or following[0] in ("{{", "{%")):
+            return f"{mark[0]!r} is not closed", line
     return None
 
 
@@ -291,7 +335,12 @@ def render_field(
     head = front_matter(source)[0].splitlines()
     line = next((number for number, text in enumerate(head, 1) if text.startswith(f"{name}:")), 1)
     rendered = render(value, path, environment, line, **variables)
-    return Rendered(unescape(Markup(rendered.text).striptags()), rendered.findings)
+    return Rendered(plain(rendered.text), rendered.findings)
+
+
+def plain(html: str) -> str:
+    """The text of HTML; unlike markupsafe's `striptags` it keeps no-break spaces."""
+    return unescape(re.sub(r"<[^>]*>", "", html))
 
 
 def error_box(findings: Any) -> Markup:

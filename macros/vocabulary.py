@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import date as Day
 from fractions import Fraction
 from pathlib import Path
@@ -16,17 +17,19 @@ from typing import Any
 from jinja2 import pass_context
 from markupsafe import Markup, escape
 
-from macros import caption, chart, checklist as checklists, figures, table as tables, yamlfile
+from macros import caption, chart, citations, figures
+from macros import checklist as checklists
+from macros import table as tables
 from macros.dataset import Dataset
-from macros.findings import DataErrors, Finding, suggest
+from macros.estimator import Recipe
 from macros.language import Language, load
-from macros.recipes import estimate_keys
+from macros.recipes import REFERENCES, estimate_keys
 from macros.records import Gpu, Record, Source, Sourced
-from macros.run import PARTS, PartRow, Run, runs_of
+from macros.run import Run, either, runs_of
 from macros.template import Words
 
 LanguageOf = Callable[[Any], Language]
-PARTS_PATH = "data/parts.yml"
+_KEYS = (*REFERENCES, *(field.name for field in fields(Recipe)))
 _MOST_RUNS = 500
 
 
@@ -44,11 +47,14 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
     Raises `DataErrors` if the checklists or the sources of parts are wrong.
     """
     lists = checklists.load(root)
-    cited = tables.Citations(dataset.sources, _part_sources(root, dataset))
+    cited = citations.load(root, dataset)
     known: dict[str, Any] = {}
 
     def run_of(keys: Mapping[str, Any]) -> Run:
         """The run of one recipe; pages ask for the same ones again and again, in three languages."""
+        for key in keys:
+            if key not in _KEYS:
+                raise ValueError(f"there is no recipe key {key!r}{either(key, _KEYS, 'there are')}")
         name = repr(sorted(keys.items()))
         if name not in known:
             known[name] = estimate_keys(dataset, keys)
@@ -236,7 +242,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         if isinstance(value, Source):
             return value
         if isinstance(value, Sourced):
-            return dataset.sources[figures.source_key(value, field)]
+            return dataset.sources[citations.source_key(value, field)]
         if isinstance(value, str):
             return dataset.sources[value]
         raise ValueError("cite takes a key of data/sources.yml or a record of models, gpus, methods or presets")
@@ -296,24 +302,3 @@ def _serial(context: Any) -> str:
     serial = getattr(environment, "charts_on_page", 0) + 1
     environment.charts_on_page = serial
     return str(serial)
-
-
-def _part_sources(root: Path, dataset: Dataset) -> dict[str, dict[str, str]]:
-    """For each part of memory the source of its formula, `all` or by method. Raises `DataErrors`."""
-    document = yamlfile.read(root / PARTS_PATH, PARTS_PATH)
-    findings = []
-    for part, keys in document.value.items():
-        if part not in PARTS:
-            findings.append(Finding(PARTS_PATH, document.line(part), f"there is no part {part!r}{suggest(part, PARTS)}"))
-            continue
-        for method, key in keys.items():
-            line = document.line(part, method)
-            if method != "all" and method not in dataset.methods:
-                known = ("all", *dataset.methods.keys())
-                findings.append(Finding(PARTS_PATH, line, f"{part}: no method {method!r}{suggest(method, known)}"))
-            if key not in dataset.sources:
-                hint = suggest(key, dataset.sources.keys())
-                findings.append(Finding(PARTS_PATH, line, f"{part}.{method}: data/sources.yml has no {key!r}{hint}"))
-    if findings:
-        raise DataErrors(findings)
-    return document.value
