@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from macros import caption, figures, table
 from macros.estimator import PARTS, units
@@ -24,7 +24,8 @@ _LABEL = 22
 _GAP = 16
 _LIMIT_LABEL = 18
 _SMALLEST_SHARE = 0.006  # of the longest bar: what is thinner joins "other parts"
-_LABELLED_SHARE = 0.11  # wide enough for "12,3 GB" on a phone
+_NEAR_THE_EDGE = 0.1  # where a centred amount would leave the picture
+_LABELLED_SHARE = 0.17  # wide enough for "12,3 GB" on a phone
 
 # One pattern for each second part in the order of the chart, so that neighbours always differ.
 _PATTERNS = {
@@ -63,7 +64,7 @@ def bars(
     segments = [_segments(run, moment, longest) for run in runs]
     ident = _ident(language, runs, moment, limits, serial)
     picture = _svg(language, ident, names, segments, totals, limits, longest)
-    legend = _legend(language, ident, segments)
+    legend = _legend(language, ident, segments, limits)
     behind = table.parts_table(language, runs[0], moment) if len(runs) == 1 else table.runs_table(language, runs, names)
     scroll = element("div", behind, class_="vg-scroll", tabindex="0", role="region",
                      aria_label=language.text("chart.table"))
@@ -120,7 +121,8 @@ def _svg(
     for number, (name, bar, total) in enumerate(zip(names, segments, totals, strict=True)):
         drawn.append(_bar(language, ident, name, bar, total, longest, top + step * number))
     for number, gpu in enumerate(limits):
-        drawn.append(_limit(language, gpu, longest, number, height - _GAP))
+        bars_at = [top + step * place + _LABEL for place in range(len(segments))]
+        drawn.append(_limit(language, gpu, longest, _LIMIT_LABEL * (number + 1) - 5, bars_at))
     return element("svg", joined(drawn), class_="vg-chart__bars", width="100%", height=height, role="img",
                    aria_labelledby=f"{ident}-title {ident}-desc")
 
@@ -160,17 +162,22 @@ def _bar(
     return element("g", joined(drawn))
 
 
-def _limit(language: Language, gpu: Gpu, longest: int, number: int, bottom: int) -> Markup:
-    """A line where a card ends, its name at the top on the side that has room."""
-    place, baseline = _percent(gpu.memory, longest), _LIMIT_LABEL * (number + 1) - 5
-    line = element("line", x1=place, x2=place, y1=baseline + 4, y2=bottom, class_="vg-chart__limit")
-    anchor = "end" if gpu.memory * 2 > longest else "start"
-    text = language.text("chart.limit", gpu=gpu.name, amount=language.gb(gpu.memory))
-    return line + element("text", text, x=place, y=baseline, text_anchor=anchor, class_="vg-chart__limit-name")
+def _limit(language: Language, gpu: Gpu, longest: int, baseline: int, bars_at: Sequence[int]) -> Markup:
+    """A line across every bar where a card ends, its amount on top; the legend says which card that is."""
+    place = _percent(gpu.memory, longest)
+    lines = (
+        element("line", x1=place, x2=place, y1=top - 4, y2=top + _BAR + 4, class_="vg-chart__limit") for top in bars_at
+    )
+    share = gpu.memory / longest
+    anchor = "start" if share < _NEAR_THE_EDGE else "end" if share > 1 - _NEAR_THE_EDGE else "middle"
+    amount = element("text", language.gb(gpu.memory), x=place, y=baseline, text_anchor=anchor, class_="vg-chart__limit-name")
+    return joined([*lines, amount])
 
 
-def _legend(language: Language, ident: str, segments: Sequence[Sequence[_Segment]]) -> Markup:
-    """Every part with its colour and pattern; for a single bar with its amount."""
+def _legend(
+    language: Language, ident: str, segments: Sequence[Sequence[_Segment]], limits: Sequence[Gpu]
+) -> Markup:
+    """Every part with its colour and pattern, for a single bar with its amount; then the cards that end a line."""
     seen = {segment.part for bar in segments for segment in bar}
     items = []
     for part in (*PARTS, "other"):
@@ -179,10 +186,19 @@ def _legend(language: Language, ident: str, segments: Sequence[Sequence[_Segment
         swatch = element("rect", class_=f"vg-part vg-part--{part}", width=16, height=16)
         if part in _PATTERN_OF:
             swatch += element("rect", class_="vg-part__pattern", fill=f"url(#{ident}-{_PATTERN_OF[part]})", width=16, height=16)
-        picture = element("svg", swatch, class_="vg-legend__swatch", width=16, height=16, aria_hidden="true", focusable="false")
+        picture = _swatch(swatch)
         label = element("span", _name(language, part), class_="vg-legend__name")
         if len(segments) == 1:
             size = next(segment.size for segment in segments[0] if segment.part == part)
             label += Markup(" ") + element("span", figures.gb(language, size), class_="vg-legend__amount")
         items.append(element("li", picture + label))
+    for gpu in limits:
+        line = element("line", x1=8, x2=8, y1=0, y2=16, class_="vg-chart__limit")
+        amount = figures.gb(language, gpu.memory)
+        label = Markup(escape(language.text("chart.limit", gpu=gpu.name, amount="\0"))).replace("\0", amount)
+        items.append(element("li", _swatch(line) + element("span", label, class_="vg-legend__name")))
     return element("ul", joined(items), class_="vg-legend")
+
+
+def _swatch(drawn: Markup) -> Markup:
+    return element("svg", drawn, class_="vg-legend__swatch", width=16, height=16, aria_hidden="true", focusable="false")

@@ -39,7 +39,9 @@ SLOTS: Mapping[str, Callable[[Language, Run], str]] = {
     "trainable": lambda language, run: figures.parameters(language, run.trainable_parameters),
     "peak": lambda language, run: figures.headline(language, run.peak),
     "device": lambda language, run: figures.gb(language, run.device),
-    "comfortable": lambda language, run: figures.gb(language, -(-run.peak * 100 // COMFORTABLE_PERCENT)),
+    "comfortable": lambda language, run: figures.gb(
+        language, max(-(-run.peak * 100 // COMFORTABLE_PERCENT), run.device.high)
+    ),
     "moment": lambda language, run: language.text(f"moment.{run.moment}"),
     "length": lambda language, run: figures.number(language, run.recipe["sequence_length"]),
     "batch": lambda language, run: figures.number(language, run.recipe["micro_batch_size"]),

@@ -265,7 +265,9 @@ def _two_way(language: Language, runs: list[Run], axis: Any, across: Any, cell: 
         in_column = [row.get(place) for row in placed.values()]
         stacked = [_of(name, "", [run and run.value(name) for run in in_column]) for name in cells]
         columns.append(_stack(language, heading, stacked))
-    lines = [_cells_note(language, cells), *caption.sentences(language, runs, (*down, *over))]
+    # A badge says itself what it is.
+    lines = [] if cells == ["verdict"] else [_cells_note(language, cells)]
+    lines += caption.sentences(language, runs, (*down, *over))
     if "verdict" in cells:
         lines.append(_verdict_note(language))
     lines += _box_note(language, runs, cells)

@@ -100,7 +100,7 @@ MISTAKES = {
     "unclosed tag before another": ("{{ gpus\n\n{{ 5 | gb }}", "template syntax: '{{' is not closed"),
     "wrong bracket": ("{{ gpus['h100-sxm'].name) }}", "template syntax: unexpected ')'"),
     "unknown tag": ("{% tabel %}", "template syntax: encountered unknown tag 'tabel'"),
-    "stray brace": ("{{ 5 } }", "template syntax: unexpected '}'"),
+    "stray brace": ("{{ 5 } }", "template syntax: '{{' is not closed"),
     "arithmetic": ("{{ 1 / 0 }}", "ZeroDivisionError: division by zero"),
 }
 

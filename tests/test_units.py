@@ -221,6 +221,13 @@ def test_counts_have_three_significant_digits(count, text):
     assert units.count_text(count, ".", ",") == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"), [("0.967", "0.97"), ("0.71", "0.71"), ("0.996", "1"), ("1.24", "1.2"), ("3.15", "3.2"), ("13.4", "13"), ("4", "4")]
+)
+def test_ratios_have_two_significant_digits(value, text):
+    assert load("en").ratio(exact(value)) == text
+
+
 def test_whole_numbers_are_grouped_from_five_digits():
     for number in [*range(0, 12_000, 37), 10_000, 100_005, 1_000_000, 20_080_003]:
         wanted = str(number) if number < 10_000 else f"{number:,}"
