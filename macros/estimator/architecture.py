@@ -1,8 +1,8 @@
 """The numbers and switches that fix a model's shape, read from its Hugging Face `config.json`.
 
-A family is described by switches (where the norms sit, which projections have a bias, what the gate is), so that a
-model is understood from its `config.json` alone. Families that are not modelled are refused by name.
-Source of each switch: transformers 5.24.0, src/transformers/models/<model_type>/modeling_<model_type>.py.
+A family is described by switches (where the norms sit, which projections have a bias, what the gate is), and each
+decoder layer by a `LayerShape`, so that a model is understood from its `config.json` alone. Families that are not
+modelled are refused by name. Source of each switch: transformers 5.24.0, models/<model_type>/modeling_*.py.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ LIMITS = {
     "vocab_size": 4194304,
     "head_dim": 1024,
     "num_experts": 4096,
+    "num_local_experts": 4096,
     "num_experts_per_tok": 256,
     "moe_intermediate_size": 524288,
+    "sliding_window": 2**24,
     "sliding_window_pattern": 512,
 }
 
@@ -35,6 +37,11 @@ class Family:
     fused          one projection for q, k, v and one for gate and up
     attention_bias, output_bias, mlp_bias   "never", "always" or the config key that decides
     tied           default of tie_word_embeddings
+    rotary_width   bytes of the rotary tables' elements; 0: those of the residual stream
+    residual_scale   each branch is multiplied by a number before it joins the residual stream
+    logits_scale     the logits are divided by a number
+    query_scale      queries are multiplied by a number per position
+    experts        config key of the number of experts in each feed-forward; "" for a dense model
     """
 
     norm: str = "llama"
@@ -45,24 +52,42 @@ class Family:
     output_bias: str = "never"
     mlp_bias: str = "never"
     tied: bool = False
-    scaled_embedding: bool = False
-    experts: bool = False
+    rotary_width: int = 0
+    residual_scale: bool = False
+    logits_scale: bool = False
+    query_scale: bool = False
+    experts: str = ""
     sdpa: bool = True
 
 
+_LLAMA = Family(attention_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias")
+_QWEN3 = Family(qk_norm="head", attention_bias="attention_bias", output_bias="attention_bias")
+_OLMO = Family(
+    norm="olmo",
+    norm_places="post",
+    qk_norm="full",
+    attention_bias="attention_bias",
+    output_bias="attention_bias",
+    rotary_width=4,
+)
+
 FAMILIES = {
-    "llama": Family(attention_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias"),
+    "llama": _LLAMA,
     "mistral": Family(),
     "ministral": Family(),
+    "ministral3": Family(query_scale=True),
+    "mixtral": Family(experts="num_local_experts"),
     "qwen2": Family(attention_bias="always"),
-    "qwen3": Family(qk_norm="head", attention_bias="attention_bias", output_bias="attention_bias"),
+    "qwen3": _QWEN3,
+    "qwen3_moe": Family(
+        qk_norm="head", attention_bias="attention_bias", output_bias="attention_bias", experts="num_experts"
+    ),
     "gemma2": Family(
         norm="gemma",
         norm_places="both",
         attention_bias="attention_bias",
         output_bias="attention_bias",
         tied=True,
-        scaled_embedding=True,
         sdpa=False,
     ),
     "gemma3_text": Family(
@@ -72,44 +97,42 @@ FAMILIES = {
         attention_bias="attention_bias",
         output_bias="attention_bias",
         tied=True,
-        scaled_embedding=True,
     ),
     "phi3": Family(fused=True),
-    "olmo2": Family(
-        norm="olmo",
-        norm_places="post",
-        qk_norm="full",
+    "olmo2": _OLMO,
+    "olmo3": _OLMO,
+    "granite": Family(
         attention_bias="attention_bias",
         output_bias="attention_bias",
+        mlp_bias="mlp_bias",
+        residual_scale=True,
+        logits_scale=True,
     ),
+    "smollm3": Family(attention_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias", tied=True),
 }
 
 # Names of the decoder inside a multimodal configuration.
-TEXT_TYPES = {"gemma3": "gemma3_text"}
+TEXT_TYPES = {"gemma3": "gemma3_text", "mistral3": "mistral"}
 
 
 @dataclass(frozen=True, slots=True)
-class Architecture:
-    """Shape of a decoder-only language model; sizes in elements, names as in config.json."""
+class LayerShape:
+    """One decoder layer; sizes in elements, names as in config.json.
 
-    model_type: str
-    family: Family
-    hidden_size: int
-    intermediate_size: int
-    num_hidden_layers: int
+    attention   "full" or "sliding"
+    rotary      whether queries and keys are rotated
+    num_experts, num_experts_per_tok   0 in a dense layer
+    intermediate_size   of the MLP, or of one expert
+    """
+
+    attention: str
+    rotary: bool
     num_attention_heads: int
     num_key_value_heads: int
     head_dim: int
-    vocab_size: int
-    tie_word_embeddings: bool
-    attention_bias: bool
-    output_bias: bool
-    mlp_bias: bool
-    final_logit_softcapping: bool
-    attn_logit_softcapping: bool
-    sliding_window: int
-    layer_kinds: tuple[str, ...]
-    omitted: tuple[str, ...]
+    intermediate_size: int
+    num_experts: int
+    num_experts_per_tok: int
 
     @property
     def query_size(self) -> int:
@@ -121,9 +144,33 @@ class Architecture:
         """Width of all key heads together; values have the same."""
         return self.num_key_value_heads * self.head_dim
 
-    def layer_counts(self) -> list[tuple[str, int]]:
-        """Each kind of decoder layer with how many there are, in order of first appearance."""
-        return [(kind, self.layer_kinds.count(kind)) for kind in dict.fromkeys(self.layer_kinds)]
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """Shape of a decoder-only language model; sizes in elements, names as in config.json.
+
+    sliding_window   tokens that a layer with attention "sliding" sees; 0 without such layers
+    layers           every decoder layer, in order
+    omitted          parts of the configuration that are not modelled
+    """
+
+    model_type: str
+    family: Family
+    hidden_size: int
+    vocab_size: int
+    tie_word_embeddings: bool
+    attention_bias: bool
+    output_bias: bool
+    mlp_bias: bool
+    final_logit_softcapping: bool
+    attn_logit_softcapping: bool
+    sliding_window: int
+    layers: tuple[LayerShape, ...]
+    omitted: tuple[str, ...]
+
+    def layer_counts(self) -> list[tuple[LayerShape, int]]:
+        """Each shape of decoder layer with how many there are, in order of first appearance."""
+        return [(shape, self.layers.count(shape)) for shape in dict.fromkeys(self.layers)]
 
 
 def architecture_from_config(config: dict[str, object]) -> Architecture:
@@ -144,28 +191,16 @@ def architecture_from_config(config: dict[str, object]) -> Architecture:
             if part + "_config" in outer:
                 omitted.append(part)
     model_type = config.get("model_type")
-    model_type = TEXT_TYPES.get(model_type, model_type)
-    if model_type not in FAMILIES:
+    model_type = TEXT_TYPES.get(model_type, model_type) if isinstance(model_type, str) else model_type
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
         known = ", ".join(sorted(FAMILIES))
         raise ValueError(f"model_type {model_type!r} is not modelled; modelled are {known}")
     family = FAMILIES[model_type]
-    hidden_size = _size(config, "hidden_size")
-    heads = _size(config, "num_attention_heads")
-    head_dim = _size(config, "head_dim", hidden_size // heads)
-    layers = _size(config, "num_hidden_layers")
-    kv_heads = _size(config, "num_key_value_heads", heads)
-    if heads % kv_heads != 0:
-        raise ValueError(f"num_attention_heads {heads} is not a multiple of num_key_value_heads {kv_heads}")
-    sliding_window = _window(config, model_type)
+    window = _window(config, model_type)
     return Architecture(
         model_type=model_type,
         family=family,
-        hidden_size=hidden_size,
-        intermediate_size=_size(config, "intermediate_size"),
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=kv_heads,
-        head_dim=head_dim,
+        hidden_size=_size(config, "hidden_size"),
         vocab_size=_size(config, "vocab_size"),
         tie_word_embeddings=_switch(config, "tie_word_embeddings", family.tied),
         attention_bias=_bias(config, family.attention_bias),
@@ -173,10 +208,53 @@ def architecture_from_config(config: dict[str, object]) -> Architecture:
         mlp_bias=_bias(config, family.mlp_bias),
         final_logit_softcapping=config.get("final_logit_softcapping") is not None,
         attn_logit_softcapping=config.get("attn_logit_softcapping") is not None,
-        sliding_window=sliding_window,
-        layer_kinds=_layer_kinds(config, model_type, layers, sliding_window),
+        sliding_window=window,
+        layers=_layers(config, model_type, window),
         omitted=tuple(omitted),
     )
+
+
+def _layers(config: dict[str, object], model_type: str, window: int) -> tuple[LayerShape, ...]:
+    """The shape of every decoder layer."""
+    family = FAMILIES[model_type]
+    count = _size(config, "num_hidden_layers")
+    heads = _size(config, "num_attention_heads")
+    kv_heads = _size(config, "num_key_value_heads", heads)
+    if heads % kv_heads != 0:
+        raise ValueError(f"num_attention_heads {heads} is not a multiple of num_key_value_heads {kv_heads}")
+    head_dim = _size(config, "head_dim", _size(config, "hidden_size") // heads)
+    experts = _size(config, family.experts) if family.experts else 0
+    active = _size(config, "num_experts_per_tok") if experts else 0
+    if active > experts:
+        raise ValueError(f"num_experts_per_tok {active} is more than {family.experts} {experts}")
+    dense = config.get("mlp_only_layers") or []
+    step = config.get("decoder_sparse_step", 1)
+    shapes = []
+    for index, attention in enumerate(_attention_kinds(config, model_type, count, window)):
+        routed = experts > 0 and index not in dense and (index + 1) % step == 0
+        size = "moe_intermediate_size" if routed and "moe_intermediate_size" in config else "intermediate_size"
+        shapes.append(
+            LayerShape(
+                attention=attention,
+                rotary=model_type != "smollm3" or _rotates(config, index),
+                num_attention_heads=heads,
+                num_key_value_heads=kv_heads,
+                head_dim=head_dim,
+                intermediate_size=_size(config, size),
+                num_experts=experts if routed else 0,
+                num_experts_per_tok=active if routed else 0,
+            )
+        )
+    return tuple(shapes)
+
+
+def _rotates(config: dict[str, object], index: int) -> bool:
+    """SmolLM3: every fourth layer has no rotary embedding, unless no_rope_layers says otherwise."""
+    flags = config.get("no_rope_layers")
+    if isinstance(flags, list) and index < len(flags):
+        return bool(flags[index])
+    interval = config.get("no_rope_layer_interval", 4)
+    return (index + 1) % interval != 0
 
 
 def _size(config: dict[str, object], key: str, default: int | None = None) -> int:
@@ -207,17 +285,14 @@ def _bias(config: dict[str, object], rule: str) -> bool:
 
 def _window(config: dict[str, object], model_type: str) -> int:
     """Tokens of the sliding window; 0 without one."""
-    window = config.get("sliding_window")
-    switchable = model_type == "qwen2" or model_type == "qwen3"
-    if not window or (switchable and config.get("use_sliding_window") is not True):
+    switchable = model_type in ("qwen2", "qwen3", "qwen3_moe", "smollm3")
+    if not config.get("sliding_window") or (switchable and config.get("use_sliding_window") is not True):
         return 0
-    if isinstance(window, bool) or not isinstance(window, int) or window < 1:
-        raise ValueError(f"sliding_window must be a whole number of at least 1 or null, got {window!r}")
-    return window
+    return _size(config, "sliding_window")
 
 
-def _layer_kinds(config: dict[str, object], model_type: str, layers: int, window: int) -> tuple[str, ...]:
-    """For each decoder layer "full" or "sliding" attention."""
+def _attention_kinds(config: dict[str, object], model_type: str, layers: int, window: int) -> list[str]:
+    """For each decoder layer "full" or "sliding"."""
     types = config.get("layer_types")
     if types is not None:
         names = {"full_attention": "full", "sliding_attention": "sliding"}
@@ -226,15 +301,17 @@ def _layer_kinds(config: dict[str, object], model_type: str, layers: int, window
         for name in types[:layers]:
             if name not in names:
                 raise ValueError(f"layer_types: {name!r} is not modelled; modelled are {', '.join(names)}")
-        return tuple(names[name] for name in types[:layers])
+        return [names[name] if window else "full" for name in types[:layers]]
     if window == 0:
-        return ("full",) * layers
+        return ["full"] * layers
     if model_type == "gemma2":
-        return tuple("full" if index % 2 else "sliding" for index in range(layers))
+        return ["full" if index % 2 else "sliding" for index in range(layers)]
     if model_type == "gemma3_text":
         pattern = _size(config, "sliding_window_pattern", 6)
-        return tuple("sliding" if (index + 1) % pattern else "full" for index in range(layers))
+        return ["sliding" if (index + 1) % pattern else "full" for index in range(layers)]
+    if model_type == "olmo3":
+        return ["sliding" if (index + 1) % 4 else "full" for index in range(layers)]
     if model_type == "qwen2" or model_type == "qwen3":
         first = config.get("max_window_layers", 28)
-        return tuple("sliding" if index >= first else "full" for index in range(layers))
-    return ("sliding",) * layers
+        return ["sliding" if index >= first else "full" for index in range(layers)]
+    return ["sliding"] * layers

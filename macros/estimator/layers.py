@@ -8,27 +8,27 @@ loss/loss_utils.py; PEFT 0.21.2 tuners/lora/layer.py and bnb.py; bitsandbytes 0.
 
 from __future__ import annotations
 
-from .architecture import Architecture
-from .parameters import linears, targets
+from .architecture import Architecture, LayerShape
+from .parameters import Linear, adapter_rank, linears, targets
 from .recipe import Recipe
 from .states import stream_width
-from .tape import DEQUANTIZED, LOGITS, LOSS, NEW, SAME, WORKSPACE, Tape, Value
+from .tape import CAST, DEQUANTIZED, LOGITS, LOSS, NEW, SAME, WORKSPACE, Tape, Value
 
 
 class Builder:
     """Writes the layers of one model under one recipe onto a tape."""
 
-    def __init__(self, arch: Architecture, recipe: Recipe, tape: Tape, kind: str, masked: bool):
+    def __init__(self, arch: Architecture, recipe: Recipe, tape: Tape, shape: LayerShape, masked: bool):
         self.arch = arch
         self.recipe = recipe
         self.tape = tape
-        self.kind = kind
+        self.shape = shape
         self.masked = masked
         self.full = not recipe.adapted
         self.quantized = recipe.method == "qlora"
         self.width = stream_width(recipe)
         self.targets = targets(arch, recipe) if recipe.adapted else ()
-        self.linears = {linear.name: linear for linear in linears(arch, kind)}
+        self.linears = {linear.name: linear for linear in linears(arch, shape)}
 
     # ---- norms ----
     def rms_norm(self, x: Value, rows: int = 1, channels: int = 0) -> Value:
@@ -67,10 +67,10 @@ class Builder:
         result = tape.matmul(x, tape.weight(linear.weight, self.recipe.weight_bytes, self.full), linear.outputs)
         if name not in self.targets:
             return result
-        width = result.width
+        x = tape.to(x, self.recipe.adapter_bytes)
+        output = tape.add(result, self.lora(tape.dropout(x, self.recipe.lora_dropout), name))
         tape.hold(x)
-        source = tape.dropout(tape.to(x, self.recipe.adapter_bytes), self.recipe.lora_dropout)
-        return tape.to(tape.add(result, self.lora(source, name)), width)
+        return tape.to(output, result.width)
 
     def lora(self, source: Value, name: str) -> Value:
         """lora_B(lora_A(x)) · scaling."""
@@ -91,29 +91,33 @@ class Builder:
         if name not in self.targets:
             return result
         result = tape.custom([result], tape.like(result), [], [(result, SAME)])
-        source = x if self.recipe.autocast else tape.to(x, self.recipe.adapter_bytes)
-        output = self.lora(tape.dropout(source, self.recipe.lora_dropout), name)
         if not self.recipe.autocast:
-            output = tape.to(output, result.width)
+            x = tape.to(x, self.recipe.adapter_bytes)
+        output = tape.to(self.lora(tape.dropout(x, self.recipe.lora_dropout), name), result.width)
+        tape.hold(x)
         return tape.add(result, output)
 
     # ---- attention ----
     def rotary(self, x: Value, table: Value) -> Value:
         """apply_rotary_pos_emb for one of query and key: x · cos + rotate_half(x) · sin."""
         tape = self.tape
-        straight = tape.scale_by(x, table)
+        width = max(x.width, self.arch.family.rotary_width)
+        straight = tape.scale_by(x, table, width)
         half = x.per_token // 2
         turned = tape.cat([tape.neg(tape.slice(x, half)), tape.slice(x, half)])
-        turned = tape.add(straight, tape.scale_by(turned, table))
+        turned = tape.to(tape.add(straight, tape.scale_by(turned, table, width)), x.width)
         # Phi-3 rotates a part of each head and joins it with the rest, even if that is empty.
         return tape.cat([turned]) if self.arch.family.fused else turned
 
     def repeat_kv(self, x: Value) -> Value:
-        """One key or value head per query head: a copy, unless there are as many already."""
-        if self.arch.num_attention_heads == self.arch.num_key_value_heads:
+        """One key or value head per query head: a copy, but a view of a single head, and nothing if there are as many."""
+        shape = self.shape
+        if shape.num_attention_heads == shape.num_key_value_heads:
             return x
         output = self.tape.like(x)
-        output.per_token = self.arch.query_size
+        output.per_token = shape.query_size
+        if shape.num_key_value_heads == 1:
+            output.view_of = x
         return self.tape.custom([x], output, [], [(x, NEW)])
 
     def contiguous(self, x: Value) -> Value:
@@ -124,20 +128,26 @@ class Builder:
 
     def sdpa(self, q: Value, k: Value, v: Value) -> Value:
         """scaled_dot_product_attention as CUDA runs it: flash without a mask in 16 bits, else memory-efficient."""
-        tape, arch = self.tape, self.arch
+        tape = self.tape
+        if self.masked:
+            # transformers repeats the heads itself where there is a mask, before autocast's cast.
+            k, v = self.repeat_kv(k), self.repeat_kv(v)
+        before = (k, v)
         q, k, v = (tape.matmul_input(x) for x in (q, k, v))
-        if q.width == 2 and not self.masked and arch.head_dim <= 256:
+        tape.hold(*before)
+        if q.width == 2 and not self.masked and self.shape.head_dim <= 256:
             return self.flash(q, k, v)
-        k, v = self.repeat_kv(k), self.repeat_kv(v)
+        if not self.masked:
+            k, v = self.repeat_kv(k), self.repeat_kv(v)
         saved = [q, k, v]
         if self.masked:
             # The Boolean mask becomes a bias in the query's dtype, kept for the backward.
             bias = Value(0, 0, 1, q.width, False, 0)
             tape.record([], bias, [], [])
             saved.append(bias)
-        lse = tape.record([], Value(arch.num_attention_heads, 0, 0, 4, False, 0), [], [])
+        lse = tape.record([], Value(self.shape.num_attention_heads, 0, 0, 4, False, 0), [], [])
         output = tape.like(q)
-        workspace = Value(arch.num_attention_heads + (arch.query_size if q.width == 2 else 0), 0, 0, 4, False, WORKSPACE)
+        workspace = Value(self.shape.num_attention_heads + (self.shape.query_size if q.width == 2 else 0), 0, 0, 4, False, WORKSPACE)
         inputs = [q, k, v, lse] + saved[3:]
         return tape.custom(inputs, output, saved + [lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace)
 
@@ -149,12 +159,12 @@ class Builder:
         """
         tape, arch = self.tape, self.arch
         q, k, v = (tape.to(x, 2) for x in (q, k, v))
-        lse = tape.record([], Value(arch.num_attention_heads, 0, 0, 4, False, 0), [], [])
+        lse = tape.record([], Value(self.shape.num_attention_heads, 0, 0, 4, False, 0), [], [])
         output = tape.like(q)
-        expanded = arch.query_size if arch.num_key_value_heads != arch.num_attention_heads else 0
-        step = 32 if arch.head_dim <= 128 else 64
-        padded = (arch.head_dim + step - 1) // step * step
-        workspace = Value(arch.num_attention_heads * (padded + 1) + expanded, 0, 0, 4, False, WORKSPACE)
+        expanded = self.shape.query_size if self.shape.num_key_value_heads != self.shape.num_attention_heads else 0
+        step = 32 if self.shape.head_dim <= 128 else 64
+        padded = (self.shape.head_dim + step - 1) // step * step
+        workspace = Value(self.shape.num_attention_heads * (padded + 1) + expanded, 0, 0, 4, False, WORKSPACE)
         return tape.custom(
             [q, k, v, lse], output, [q, k, v, lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace
         )
@@ -162,18 +172,19 @@ class Builder:
     def eager(self, q: Value, k: Value, v: Value) -> Value:
         """eager_attention_forward: scores, scaling, mask, softmax in float32, product with the values."""
         tape, arch = self.tape, self.arch
-        heads = arch.num_attention_heads
+        heads = self.shape.num_attention_heads
         query_width = q.width
-        grouped = arch.num_attention_heads != arch.num_key_value_heads
+        grouped = 1 < self.shape.num_key_value_heads < heads
         q = self.contiguous(q)
-        k = self.repeat_kv(k) if grouped else self.contiguous(k)
-        v = self.repeat_kv(v) if grouped else self.contiguous(v)
+        k, v = self.repeat_kv(k), self.repeat_kv(v)
+        if not grouped:
+            k, v = self.contiguous(k), self.contiguous(v)
         scores = tape.scale(self.batched_matmul(q, k, Value(0, 0, heads, 2, False, 0)))
         if arch.attn_logit_softcapping:
             scores = tape.scale(tape.unary(tape.scale(scores), save_output=True))
         scores = self.add_mask(scores)
         weights = tape.to(tape.unary(tape.to(scores, 4), save_output=True), query_width)
-        output = self.batched_matmul(weights, v, Value(arch.query_size, 0, 0, 2, False, 0))
+        output = self.batched_matmul(weights, v, Value(self.shape.query_size, 0, 0, 2, False, 0))
         output = tape.custom([output], tape.like(output), [], [(output, SAME)])
         tape.hold(q, k, v, weights)
         return output
@@ -195,22 +206,25 @@ class Builder:
         tape, arch = self.tape, self.arch
         if arch.family.fused:
             qkv = self.linear(x, "qkv_proj")
-            q = tape.slice(qkv, arch.query_size)
-            k = tape.slice(qkv, arch.key_value_size)
-            v = tape.slice(qkv, arch.key_value_size)
+            q = tape.slice(qkv, self.shape.query_size)
+            k = tape.slice(qkv, self.shape.key_value_size)
+            v = tape.slice(qkv, self.shape.key_value_size)
         else:
             q, k, v = self.linear(x, "q_proj"), None, None
             if arch.family.qk_norm == "head":
-                q = self.rms_norm(q, arch.num_attention_heads, arch.head_dim)
+                q = self.rms_norm(q, self.shape.num_attention_heads, self.shape.head_dim)
             if arch.family.qk_norm == "full":
-                q = self.rms_norm(q, 1, arch.query_size)
+                q = self.rms_norm(q, 1, self.shape.query_size)
             k = self.linear(x, "k_proj")
             if arch.family.qk_norm == "head":
-                k = self.rms_norm(k, arch.num_key_value_heads, arch.head_dim)
+                k = self.rms_norm(k, self.shape.num_key_value_heads, self.shape.head_dim)
             if arch.family.qk_norm == "full":
-                k = self.rms_norm(k, 1, arch.key_value_size)
+                k = self.rms_norm(k, 1, self.shape.key_value_size)
             v = self.linear(x, "v_proj")
-        q, k = self.rotary(q, tables), self.rotary(k, tables)
+        if self.shape.rotary:
+            q, k = self.rotary(q, tables), self.rotary(k, tables)
+        if arch.family.query_scale:
+            q = tape.scale_by(q, tables)
         kind = self.recipe.attention
         output = self.eager(q, k, v) if kind == "eager" else self.flash(q, k, v) if kind == "flash" else self.sdpa(q, k, v)
         result = self.linear(output, "o_proj")
@@ -231,6 +245,56 @@ class Builder:
         tape.hold(x, product)
         return result
 
+    def experts(self, x: Value) -> Value:
+        """MixtralSparseMoeBlock with grouped_mm_experts_forward: each token once per chosen expert, sorted by expert.
+
+        Source: transformers 5.24.0 integrations/moe.py. Balance between experts does not matter: all chosen pairs of
+        token and expert are one tensor.
+        """
+        tape, shape, arch = self.tape, self.shape, self.arch
+        chosen = shape.num_experts_per_tok
+        routing = self.router(x)
+        index = tape.record([], Value(chosen, 0, 0, 8, False, 0), [], [])
+        selected = tape.gather(x, chosen * arch.hidden_size, index)
+        weights = tape.gather(routing, chosen, index)
+        both = tape.grouped_matmul(selected, self.expert_weight("experts.gate_up_proj"), 2 * chosen * shape.intermediate_size)
+        gate, up = tape.chunk(both, 2)
+        product = tape.multiply(tape.unary(gate), up)
+        output = tape.grouped_matmul(product, self.expert_weight("experts.down_proj"), chosen * arch.hidden_size)
+        weighted = tape.multiply_rows(output, weights)
+        ordered = tape.gather(weighted, weighted.per_token, index)
+        total = tape.custom([ordered], Value(arch.hidden_size, 0, 0, ordered.width, True, 0), [], [(ordered, SAME)])
+        tape.hold(x, output, selected)
+        return tape.to(total, x.width)
+
+    def router(self, x: Value) -> Value:
+        """MixtralTopKRouter: softmax over all experts in float32, the largest few, normalised."""
+        tape, shape = self.tape, self.shape
+        linear = self.linears["gate"]
+        weight = tape.weight(linear.weight, self.width, self.full)
+        if linear.name in self.targets:
+            weight = self.merged_weight(linear)
+        logits = tape.matmul(x, weight, shape.num_experts)
+        probabilities = tape.unary(tape.to(logits, 4), save_output=True)
+        top = tape.custom([probabilities], Value(shape.num_experts_per_tok, 0, 0, 4, True, 0), [], [(probabilities, NEW)])
+        return tape.to(tape.unary(top), x.width)
+
+    def expert_weight(self, name: str) -> Value:
+        """The stacked weights of all experts, with PEFT's adapter added if they are a target."""
+        linear = self.linears[name]
+        if name in self.targets:
+            return self.merged_weight(linear)
+        return self.tape.weight(linear.weight, self.recipe.weight_bytes, self.full)
+
+    def merged_weight(self, linear: Linear) -> Value:
+        """PEFT's ParamWrapper: weight + scaling · B·A as a tensor of its own for every forward (baddbmm)."""
+        tape, rank = self.tape, adapter_rank(linear, self.recipe)
+        width = self.recipe.weight_bytes
+        down = tape.to(tape.weight(rank * linear.inputs, self.recipe.adapter_bytes, True), width, cached=False)
+        up = tape.to(tape.weight(rank * linear.outputs, self.recipe.adapter_bytes, True), width, cached=False)
+        merged = Value(0, linear.weight, 0, width, True, CAST)
+        return tape.custom([down, up], merged, [down, up], [(up, NEW), (down, NEW)])
+
     # ---- a decoder layer ----
     def decoder_layer(self, x: Value) -> Value:
         """LlamaDecoderLayer: attention and MLP, each on the residual stream, norms before, after or both."""
@@ -238,11 +302,13 @@ class Builder:
         places = self.arch.family.norm_places
         tables = Value(0, 0, 0, 4, False, 0)  # cos and sin, shared by all layers and counted with the inputs
         hidden = x
-        for block in (self.attention, self.mlp):
+        for block in (self.attention, self.experts if self.shape.num_experts else self.mlp):
             branch = hidden if places == "post" else self.rms_norm(hidden)
             branch = block(branch, tables) if block == self.attention else block(branch)
             if places != "pre":
                 branch = self.rms_norm(branch)
+            if self.arch.family.residual_scale:
+                branch = tape.scale(branch)
             hidden = tape.add(hidden, branch)
         return hidden
 
@@ -260,6 +326,8 @@ class Builder:
         tape.kind = LOGITS
         weight = tape.weight(arch.vocab_size * arch.hidden_size, self.width, self.full)
         logits = tape.matmul(hidden, weight, arch.vocab_size)
+        if arch.family.logits_scale:
+            logits = tape.scale(logits)
         if arch.final_logit_softcapping:
             logits = tape.scale(tape.unary(tape.scale(logits), save_output=True))
         tape.tag = "loss"
@@ -267,5 +335,5 @@ class Builder:
         wide = tape.to(logits, 4)
         log_probabilities = tape.unary(wide, save_output=True)
         tape.custom([log_probabilities], Value(0, 1, 0, 4, False, LOSS), [], [(log_probabilities, NEW)])
-        tape.hold(wide, logits)
+        tape.hold(wide, logits, hidden)
         return logits

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .architecture import Architecture
+from .architecture import Architecture, LayerShape
 from .parameters import embedding_weights
 from .recipe import Recipe
 from .replay import Peaks
@@ -118,7 +118,8 @@ def moments(arch: Architecture, recipe: Recipe) -> dict[str, Moment]:
     sequence = recipe.sequence_length
     tokens = recipe.micro_batch_size * sequence
     square = tokens * sequence
-    inputs = input_bytes(arch, recipe)
+    ids, shared = input_bytes(arch, recipe)
+    masks = mask_bytes(arch, recipe)
     results = {}
     for name, candidates in profile(arch, recipe).items():
         best = candidates[0]
@@ -134,37 +135,49 @@ def moments(arch: Architecture, recipe: Recipe) -> dict[str, Moment]:
         for part, per_token, fixed, per_square in best[3]:
             parts[part] = per_token * tokens + fixed + per_square * square
         if name != "load":
+            inputs = ids
+            if name != "last_layer_backward" and name != "optimizer_step":
+                inputs += shared
+                # Autograd does not save a mask; a checkpoint keeps it as an argument of its layer.
+                if name == "forward_end" or recipe.gradient_checkpointing:
+                    inputs += masks
             parts["inputs_and_buffers"] = inputs
             total += inputs
         results[name] = Moment(total, parts)
     return results
 
 
-def input_bytes(arch: Architecture, recipe: Recipe) -> int:
-    """Token ids, labels and positions, the rotary tables and the masks that all layers share.
+def input_bytes(arch: Architecture, recipe: Recipe) -> tuple[int, int]:
+    """Token ids and labels, alive for the whole step; positions and rotary tables, alive until the layers are done."""
+    size = (24 if recipe.padding else 16) * recipe.tokens
+    width = arch.family.rotary_width or stream_width(recipe)
+    return size, (8 + 2 * width * arch.layers[0].head_dim) * recipe.sequence_length
+
+
+def mask_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """The masks that all layers of a kind share.
 
     transformers/masking_utils.py: eager attention takes a mask in the dtype of the hidden states; sdpa none, unless
     there is padding or a sliding window shorter than the sequence, and then a Boolean one. Without padding, one mask
     serves all sequences.
     """
-    sequence, tokens, width = recipe.sequence_length, recipe.tokens, stream_width(recipe)
-    size = 16 * tokens + 8 * sequence + 2 * width * arch.head_dim * sequence
-    if recipe.padding:
-        size += 8 * tokens
-    sliding = is_masked(arch, recipe, "sliding")
-    masks = 0
-    for kind, _ in arch.layer_counts():
-        if recipe.attention == "eager" or is_masked(arch, recipe, kind):
-            masks += 1
-    one = (tokens if recipe.padding else sequence) * sequence * (width if recipe.attention == "eager" else 1)
-    return size + min(masks, 2 if sliding else 1) * one
+    sequence = recipe.sequence_length
+    one = recipe.tokens * sequence if recipe.padding else sequence * sequence
+    if recipe.attention == "eager":
+        one *= stream_width(recipe)
+    kinds = []
+    for shape in arch.layers:
+        masked = recipe.attention == "eager" or is_masked(arch, recipe, shape)
+        if masked and shape.attention not in kinds:
+            kinds.append(shape.attention)
+    return len(kinds) * one
 
 
-def is_masked(arch: Architecture, recipe: Recipe, kind: str) -> bool:
-    """Whether scaled_dot_product_attention gets an explicit mask in a layer of this kind."""
+def is_masked(arch: Architecture, recipe: Recipe, shape: LayerShape) -> bool:
+    """Whether scaled_dot_product_attention gets an explicit mask in a layer of this shape."""
     if recipe.attention != "sdpa":
         return False
-    return recipe.padding or (kind == "sliding" and recipe.sequence_length >= arch.sliding_window)
+    return recipe.padding or (shape.attention == "sliding" and recipe.sequence_length >= arch.sliding_window)
 
 
 _PROFILES: dict[tuple[object, ...], dict[str, list[Candidate]]] = {}
@@ -178,7 +191,7 @@ def profile(arch: Architecture, recipe: Recipe) -> dict[str, list[Candidate]]:
         recipe.structure,
         recipe.micro_batch_size > 1,
         recipe.gradient_accumulation_steps > 1,
-        is_masked(arch, recipe, "sliding"),
+        recipe.sequence_length >= arch.sliding_window,
     )
     found = _PROFILES.get(key)
     if found is None:
@@ -221,16 +234,16 @@ class Step:
         self.accumulating = recipe.gradient_accumulation_steps > 1
         self.head = head_stage(arch, recipe)
         self.stages = {}
-        for kind, _ in arch.layer_counts():
-            self.stages[kind] = decoder_stage(arch, recipe, kind, is_masked(arch, recipe, kind), False)
-        self.first = self.stages[arch.layer_kinds[0]]
+        for shape, _ in arch.layer_counts():
+            self.stages[shape] = decoder_stage(arch, recipe, shape, is_masked(arch, recipe, shape), False)
+        lowest = arch.layers[0]
+        self.first = self.stages[lowest]
         if recipe.adapted:
-            kind = arch.layer_kinds[0]
-            self.first = decoder_stage(arch, recipe, kind, is_masked(arch, recipe, kind), True)
+            self.first = decoder_stage(arch, recipe, lowest, is_masked(arch, recipe, lowest), True)
 
     def stage(self, index: int):
         """The stage of a layer."""
-        return self.first if index == 0 else self.stages[self.arch.layer_kinds[index]]
+        return self.first if index == 0 else self.stages[self.arch.layers[index]]
 
     def resting(self) -> State:
         """What is alive all the time: weights, adapters, states, and gradients that accumulate."""
@@ -250,20 +263,20 @@ class Step:
         """Add what the lowest layers keep for their backward."""
         if self.recipe.gradient_checkpointing:
             return state.plus("checkpoints", layers * self.width * self.arch.hidden_size, 0, 0)
-        kinds = self.arch.layer_kinds[:layers]
-        for kind, stage in self.stages.items():
-            state.plus_kinds(stage.saved, kinds[1:].count(kind))
+        above_first = self.arch.layers[1:layers]
+        for shape, stage in self.stages.items():
+            state.plus_kinds(stage.saved, above_first.count(shape))
         return state.plus_kinds(self.first.saved) if layers else state
 
     def states(self) -> dict[str, list[State]]:
         """The states by moment."""
         arch, recipe = self.arch, self.recipe
-        layers = arch.num_hidden_layers
+        layers = len(arch.layers)
         hidden = self.width * arch.hidden_size
         full = self.stack(self.resting(), layers)
         inside = full.copy()
         if recipe.gradient_checkpointing:
-            casts = sum(self.stages[kind].casts * count for kind, count in arch.layer_counts())
+            casts = sum(self.stages[shape].casts * count for shape, count in arch.layer_counts())
             inside.plus("weight_casts", 0, casts, 0)
 
         def among(base: State, peaks: Peaks, tag: str) -> list[State]:
@@ -283,17 +296,17 @@ class Step:
         return result
 
     def layer_states(self, among) -> list[State]:
-        """Backward of the highest and of the lowest layer of each kind: saved tensors shrink while gradients grow."""
-        kinds = self.arch.layer_kinds
-        indices = {0, len(kinds) - 1}
-        for kind in self.stages:
-            indices.add(kinds.index(kind))
-            indices.add(len(kinds) - 1 - kinds[::-1].index(kind))
+        """Backward of the highest and of the lowest layer of each shape: saved tensors shrink while gradients grow."""
+        layers = self.arch.layers
+        indices = {0, len(layers) - 1}
+        for shape in self.stages:
+            indices.add(layers.index(shape))
+            indices.add(len(layers) - 1 - layers[::-1].index(shape))
         states = []
         for index in sorted(indices, reverse=True):
             base = self.resting().plus("gradients", 0, self.head.gradients, 0)
-            for kind, stage in self.stages.items():
-                base.plus("gradients", 0, stage.gradients * kinds[index + 1 :].count(kind), 0)
+            for shape, stage in self.stages.items():
+                base.plus("gradients", 0, stage.gradients * layers[index + 1 :].count(shape), 0)
             self.stack(base, index + 1 if self.recipe.gradient_checkpointing else index)
             states += among(base.plus_kinds(self.head.saved), self.stage(index).backward, "backward layer")
         return states

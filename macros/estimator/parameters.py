@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .architecture import Architecture
+from .architecture import Architecture, LayerShape
 from .recipe import Recipe
 
 
@@ -47,9 +47,12 @@ class Tensors:
     embedding: bool = False
 
 
-def linears(arch: Architecture, kind: str) -> tuple[Linear, ...]:
-    """The linear layers of one decoder layer of this kind, in the order of the forward pass."""
-    h, q, kv, i = arch.hidden_size, arch.query_size, arch.key_value_size, arch.intermediate_size
+def linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
+    """The linear layers of one decoder layer, in the order of the forward pass.
+
+    A router is a plain matrix (no nn.Linear), and experts are stacked in tensors of three dimensions.
+    """
+    h, q, kv, i = arch.hidden_size, shape.query_size, shape.key_value_size, shape.intermediate_size
     if arch.family.fused:
         return (
             Linear("qkv_proj", h, q + 2 * kv),
@@ -57,24 +60,32 @@ def linears(arch: Architecture, kind: str) -> tuple[Linear, ...]:
             Linear("gate_up_proj", h, 2 * i),
             Linear("down_proj", i, h),
         )
-    return (
+    attention = (
         Linear("q_proj", h, q, arch.attention_bias),
         Linear("k_proj", h, kv, arch.attention_bias),
         Linear("v_proj", h, kv, arch.attention_bias),
         Linear("o_proj", q, h, arch.output_bias),
+    )
+    if shape.num_experts:
+        return attention + (
+            Linear("gate", h, shape.num_experts, experts=1),
+            Linear("experts.gate_up_proj", h, 2 * i, experts=shape.num_experts),
+            Linear("experts.down_proj", i, h, experts=shape.num_experts),
+        )
+    return attention + (
         Linear("gate_proj", h, i, arch.mlp_bias),
         Linear("up_proj", h, i, arch.mlp_bias),
         Linear("down_proj", i, h, arch.mlp_bias),
     )
 
 
-def layer_vectors(arch: Architecture, kind: str) -> tuple[int, ...]:
+def layer_vectors(arch: Architecture, shape: LayerShape) -> tuple[int, ...]:
     """Sizes of the norms of one decoder layer."""
     norms = (arch.hidden_size,) * (4 if arch.family.norm_places == "both" else 2)
     if arch.family.qk_norm == "head":
-        norms += (arch.head_dim, arch.head_dim)
+        norms += (shape.head_dim, shape.head_dim)
     if arch.family.qk_norm == "full":
-        norms += (arch.query_size, arch.key_value_size)
+        norms += (shape.query_size, shape.key_value_size)
     return norms
 
 
@@ -92,9 +103,9 @@ def parameter_count(arch: Architecture) -> int:
     6738415616
     """
     total = arch.hidden_size + embedding_weights(arch) * (1 if arch.tie_word_embeddings else 2)
-    for kind, count in arch.layer_counts():
-        layer = sum(layer_vectors(arch, kind))
-        for linear in linears(arch, kind):
+    for shape, count in arch.layer_counts():
+        layer = sum(layer_vectors(arch, shape))
+        for linear in linears(arch, shape):
             layer += linear.weight + linear.biases
         total += layer * count
     return total
@@ -103,8 +114,8 @@ def parameter_count(arch: Architecture) -> int:
 def quantized_weights(arch: Architecture) -> list[tuple[int, int]]:
     """Elements and number of the matrices that 4-bit loading quantises: every nn.Linear but the head."""
     matrices = []
-    for kind, count in arch.layer_counts():
-        for linear in linears(arch, kind):
+    for shape, count in arch.layer_counts():
+        for linear in linears(arch, shape):
             if linear.experts == 0:
                 matrices.append((linear.weight, count))
     return matrices
@@ -117,8 +128,8 @@ def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
     _maybe_include_all_linear_layers).
     """
     names = []
-    for kind, _ in arch.layer_counts():
-        for linear in linears(arch, kind):
+    for shape, _ in arch.layer_counts():
+        for linear in linears(arch, shape):
             if linear.name not in names:
                 names.append(linear.name)
     if recipe.target_modules == "all-linear":
@@ -129,15 +140,24 @@ def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
     return tuple(name for name in names if name in recipe.target_modules)
 
 
+def adapter_rank(linear: Linear, recipe: Recipe) -> int:
+    """Rows of lora_A: the rank, once per expert; PEFT adapts a fused gate and up with twice the rank.
+
+    Source: peft/utils/transformers_weight_conversion.py.
+    """
+    rank = recipe.lora_r * (linear.experts or 1)
+    return 2 * rank if linear.name == "experts.gate_up_proj" else rank
+
+
 def trained_tensors(arch: Architecture, recipe: Recipe) -> list[Tensors]:
     """Every tensor that gets a gradient, by shape."""
     tensors = []
     if recipe.adapted:
         names = targets(arch, recipe)
-        for kind, count in arch.layer_counts():
-            for linear in linears(arch, kind):
+        for shape, count in arch.layer_counts():
+            for linear in linears(arch, shape):
                 if linear.name in names:
-                    rank = recipe.lora_r * (linear.experts or 1)
+                    rank = adapter_rank(linear, recipe)
                     tensors.append(Tensors(rank, linear.inputs, count))
                     tensors.append(Tensors(linear.outputs, rank, count))
         return tensors
@@ -145,12 +165,12 @@ def trained_tensors(arch: Architecture, recipe: Recipe) -> list[Tensors]:
     if not arch.tie_word_embeddings:
         tensors.append(Tensors(arch.vocab_size, arch.hidden_size, 1, True))
     tensors.append(Tensors(1, arch.hidden_size, 1))
-    for kind, count in arch.layer_counts():
-        for linear in linears(arch, kind):
+    for shape, count in arch.layer_counts():
+        for linear in linears(arch, shape):
             tensors.append(Tensors(linear.outputs * (linear.experts or 1), linear.inputs, count))
             if linear.bias:
                 tensors.append(Tensors(1, linear.biases, count))
-        for size in layer_vectors(arch, kind):
+        for size in layer_vectors(arch, shape):
             tensors.append(Tensors(1, size, count))
     return tensors
 

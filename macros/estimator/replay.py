@@ -96,6 +96,7 @@ class Replay:
             self.count(source, 1)
             alive[id(source)] = source
         output = ops[-1].output.storage()
+        direction = "backward " if recomputing else "forward "
         for index in range(last + 1):
             op = ops[index]
             if recomputing and index == last and op.output not in op.saved:
@@ -105,7 +106,7 @@ class Replay:
                 alive[id(op.output)] = op.output
                 if op.forward_workspace is not None:
                     self.count(op.forward_workspace, 1)
-                self.see("forward " + op.tag)
+                self.see(direction + op.tag)
                 if op.forward_workspace is not None:
                     self.count(op.forward_workspace, -1)
             for value in ends.get(index, []):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .architecture import Architecture
+from .architecture import Architecture, LayerShape
 from .layers import Builder
 from .recipe import Recipe
 from .replay import Peaks, Replay
 from .states import stream_width
-from .tape import CAST, GRADIENT, KINDS, Tape, Value
+from .tape import GRADIENT, KINDS, Tape, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,12 @@ class Stage:
     backward: Peaks
 
 
-def decoder_stage(arch: Architecture, recipe: Recipe, kind: str, masked: bool, first: bool) -> Stage:
+def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked: bool, first: bool) -> Stage:
     """One decoder layer; the input of the first has no gradient where only adapters are trained."""
     tape = Tape(recipe.autocast)
     tape.tag = "layer"
     source = tape.tensor(arch.hidden_size, stream_width(recipe), not (first and recipe.adapted))
-    Builder(arch, recipe, tape, kind, masked).decoder_layer(source)
-    casts = 0
-    for op in tape.ops:
-        if recipe.autocast and op.output.kind == CAST and op.output.requires_grad:
-            casts += op.output.fixed * op.output.width
+    Builder(arch, recipe, tape, shape, masked).decoder_layer(source)
     replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
     saved, forward = [0] * (3 * KINDS), Peaks()
     if recipe.gradient_checkpointing:
@@ -52,14 +48,14 @@ def decoder_stage(arch: Architecture, recipe: Recipe, kind: str, masked: bool, f
         replay.peaks = Peaks()
         replay.begin_backward("backward layer")
     replay.backward()
-    return Stage(saved, casts, replay.live[3 * GRADIENT + 1], forward, replay.peaks)
+    return Stage(saved, tape.cached_casts, replay.live[3 * GRADIENT + 1], forward, replay.peaks)
 
 
 def head_stage(arch: Architecture, recipe: Recipe) -> Stage:
     """Final norm, head and loss, forwards and backwards."""
     tape = Tape(recipe.autocast)
     source = tape.tensor(arch.hidden_size, stream_width(recipe), True)
-    logits = Builder(arch, recipe, tape, "head", False).head(source)
+    logits = Builder(arch, recipe, tape, arch.layers[-1], False).head(source)
     replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
     replay.forward(source, False)
     if logits is not None and recipe.autocast:

@@ -70,7 +70,7 @@ class Tape:
         self.ops = []
         self.tag = ""
         self.kind = ACTIVATION
-        self.held = []
+        self.cached_casts = 0
 
     # ---- tensors ----
     def tensor(self, per_token, width, requires_grad, kind=ACTIVATION):
@@ -142,13 +142,18 @@ class Tape:
             parts.append(self.record([whole], part, [], [(whole, PART)]))
         return parts
 
-    def to(self, value, width):
-        """Cast; no op if the dtype is right already. The gradient is cast back."""
+    def to(self, value, width, cached=True):
+        """Cast; no op if the dtype is right already. The gradient is cast back.
+
+        Autocast keeps its casts of trained weights until the forward of the whole model ends (at::autocast, cached_cast).
+        """
         if value.width == width:
             return value
         output = self.like(value, width)
         if value.weight:
             output.kind = CAST
+            if cached and self.autocast and value.requires_grad:
+                self.cached_casts += output.fixed * output.width
         return self.record([value], output, [], [(value, NEW)])
 
     def matmul_input(self, value):
@@ -170,9 +175,26 @@ class Tape:
         """Product with, or division by, a number."""
         return self.record([value], self.like(value), [], [(value, NEW)])
 
-    def scale_by(self, value, factor):
+    def scale_by(self, value, factor, width=None):
         """Product with a tensor without gradient that is kept elsewhere (rotary cosines)."""
-        return self.record([value, factor], self.like(value), [factor], [(value, NEW)])
+        return self.record([value, factor], self.like(value, width), [factor], [(value, NEW)])
+
+    def gather(self, value, per_token, index):
+        """Rows chosen by an index that is kept for the backward, which adds into zeros of the source's shape."""
+        output = self.like(value)
+        output.per_token = per_token
+        return self.record([value, index], output, [index], [(value, NEW)])
+
+    def grouped_matmul(self, value, weight, per_token):
+        """torch's grouped_mm: products of sorted rows with one matrix per expert; autocast does not reach it."""
+        source = self.to(value, weight.width)
+        output = Value(per_token, 0, 0, source.width, False, self.kind)
+        saved = []
+        if source.requires_grad:
+            saved.append(weight)
+        if weight.requires_grad:
+            saved.append(source)
+        return self.record([source, weight], output, saved, [(weight, NEW), (source, NEW)])
 
     def neg(self, value):
         return self.scale(value)
