@@ -166,7 +166,7 @@ def _limit(language: Language, gpu: Gpu, longest: int, baseline: int, bars_at: S
     """A line across every bar where a card ends, its amount on top; the legend says which card that is."""
     place = _percent(gpu.memory, longest)
     lines = (
-        element("line", x1=place, x2=place, y1=top - 4, y2=top + _BAR + 4, class_="vg-chart__limit") for top in bars_at
+        element("line", x1=place, x2=place, y1=top, y2=top + _BAR + 4, class_="vg-chart__limit") for top in bars_at
     )
     share = gpu.memory / longest
     anchor = "start" if share < _NEAR_THE_EDGE else "end" if share > 1 - _NEAR_THE_EDGE else "middle"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from macros.estimator import PARTS
+from macros.estimator import PARTS, Estimate
 from macros.estimator.recipe import ADAPTER_KEYS, MASTER_KEYS, QLORA_KEYS
 from macros.findings import suggest
-from macros.records import Gpu, Model
+from macros.records import Gpu, Model, Preset
 
 # What does not depend on the batch: bytes per parameter.
 STATE = ("weights", "adapters", "gradients", "optimizer_states", "master_weights")
@@ -70,8 +70,10 @@ class MomentRow:
 class Run:
     """A recipe, its estimate, and the records that it names."""
 
-    def __init__(self, estimate: Any, keys: Mapping[str, Any], model: Model | None, gpu: Gpu | None) -> None:
-        self.estimate, self.keys, self.model, self.gpu = estimate, dict(keys), model, gpu
+    def __init__(
+        self, estimate: Estimate, keys: Mapping[str, Any], model: Model | None, gpu: Gpu | None, preset: Preset | None
+    ) -> None:
+        self.estimate, self.keys, self.model, self.gpu, self.preset = estimate, dict(keys), model, gpu, preset
         named = {name: keys[name] for name in ("model", "gpu", "preset") if name in keys}
         idle = _idle_keys(estimate.conditions)
         self.recipe: dict[str, Any] = {
@@ -206,7 +208,7 @@ class Run:
 
     def value(self, column: str) -> Any:
         """The value of a column: a record, a recipe value, a figure, or bytes of a part at the peak."""
-        if column in ("model", "gpu"):
+        if column in ("model", "gpu", "preset"):
             return getattr(self, column)
         if column in _OF_CARD and self.gpu is None:
             raise ValueError(f"without a card there is no {column}; give the run a gpu, such as gpu=\"rtx-4090\"")
@@ -214,8 +216,8 @@ class Run:
             return getattr(self, column)
         if column in PARTS:
             return self.part(column)
-        if column in self.recipe or column == "preset":
-            return self.recipe.get(column)
+        if column in self.recipe:
+            return self.recipe[column]
         raise ValueError(f"a run has no column {column!r}{either(column, self.columns)}")
 
     def _at(self, moment: str | None) -> Any:

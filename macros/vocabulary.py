@@ -58,9 +58,12 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         name = repr(sorted(keys.items()))
         if name not in known:
             known[name] = estimate_keys(dataset, keys)
-        model = dataset.models[keys["model"]] if keys.get("model") else None
-        gpu = dataset.gpus[keys["gpu"]] if keys.get("gpu") else None
-        return Run(known[name], keys, model, gpu)
+        named = known[name].conditions
+        records = (
+            files[named[key]] if named.get(key) is not None else None
+            for key, files in (("model", dataset.models), ("gpu", dataset.gpus), ("preset", dataset.presets))
+        )
+        return Run(known[name], keys, *records)
 
     # Functions
 
