@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from macros.estimator import architecture_from_config, parameters
+from macros.estimator import architecture_from_config, parameter_count
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = json.loads((ROOT / "tests" / "recorded" / "parameters.json").read_text(encoding="utf-8"))
@@ -92,7 +92,7 @@ def test_text_part_is_the_whole_without_the_vision_tower(key: str) -> None:
 
 @pytest.mark.parametrize("key", MODELS)
 def test_estimator_counts_the_same(key: str) -> None:
-    assert parameters(architecture_from_config(MODELS[key]["config"])) == COUNTS[key]["parameters"]
+    assert parameter_count(architecture_from_config(MODELS[key]["config"])) == COUNTS[key]["parameters"]
 
 
 def test_every_model_is_recorded() -> None:
