@@ -14,8 +14,8 @@ def define_env(env: Any) -> None:
     """Called by mkdocs-macros for every build: reads the data and keeps the words for the pages."""
     # Imported here, because the estimator's users import this package and need neither Jinja nor Babel.
     from macros import dataset, vocabulary
+    from macros.environment import ArticleEnvironment
     from macros.findings import DataErrors
-    from macros.template import ArticleEnvironment
 
     root = Path(env.conf["config_file_path"]).resolve().parent
     env.vram_guide = None

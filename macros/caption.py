@@ -1,11 +1,15 @@
-"""What a table's or chart's figures hold for: the conditions that are not visible in it, and what stands behind them."""
+"""What the figures of a table or chart hold for: conditions that are not visible in it, and what stands behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
+from macros.estimator import units
+from macros.estimator.fit import COMFORTABLE_PERCENT
 from macros.language import Language, exact
+from macros.records import Gpu
 from macros.run import Run
 
 # The order of a caption; recipe keys that are not named here stay out of it.
@@ -49,6 +53,8 @@ _QUIET: Mapping[str, Any] = {
     "master_gradients": "param",
     "preset": "transformers-peft",
 }
+# Columns that depend on what a card offers.
+_OF_CARD = ("memory", "memory_mib", "verdict", "headroom")
 _FP32_WEIGHTS = ("fp32-autocast", "fp32")
 
 
@@ -102,7 +108,9 @@ def _condition(language: Language, runs: Sequence[Run], key: str, shown: Collect
         where = _axis_that_explains(language, runs, said, shown)
         if where is None:
             return _worded(language, key, " / ".join(values))
-        values = [language.text("caption.varied", value=value, where=language.listing(where[value])) for value in values]
+        values = [
+            language.text("caption.varied", value=value, where=language.listing(where[value])) for value in values
+        ]
     return _worded(language, key, language.listing(values))
 
 
@@ -189,3 +197,24 @@ def _evidence(language: Language, runs: Sequence[Run], shown: Collection[str]) -
         names = dict.fromkeys(" ".join(axis_text(language, run, key) for key in axes) for run in runs if bare[run])
         return language.text("caption.evidence.mixed", where=language.listing(names))
     return language.text("caption.evidence.mixed", where=language.listing(where["arithmetic"]))
+
+
+def rounding(language: Language, values: Sequence[int]) -> list[str]:
+    """The sentence that says so, if the printed parts do not give the printed sum (the last value)."""
+    *parts, total = values
+    decimals = units.gb_column_decimals(list(values))
+    printed = sum(units.rounded(part, units.GB, decimals) for part in parts)
+    return [] if printed == units.rounded(total, units.GB, decimals) else [language.text("caption.rounded")]
+
+
+def verdict_limit(language: Language) -> str:
+    return language.text("caption.verdict", limit=language.percent(Fraction(COMFORTABLE_PERCENT, 100)))
+
+
+def box_figures(language: Language, rows: Iterable[Any], names: Collection[str]) -> list[str]:
+    """The sentence that names cards whose memory is the vendor's figure, where a column depends on it."""
+    if not any(name in _OF_CARD for name in names):
+        return []
+    cards = (row.gpu if isinstance(row, Run) else row for row in rows)
+    boxed = dict.fromkeys(card.name for card in cards if isinstance(card, Gpu) and card.memory_mib_source == "box")
+    return [language.text("caption.box", gpus=language.listing(boxed))] if boxed else []

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from markupsafe import Markup, escape
 
-from macros import caption, figures, table
+from macros import caption, figures, grid, table
 from macros.estimator import PARTS, units
 from macros.figures import element, joined
 from macros.language import Language
@@ -65,9 +65,10 @@ def bars(
     ident = _ident(language, runs, moment, limits, serial)
     picture = _svg(language, ident, names, segments, totals, limits, longest)
     legend = _legend(language, ident, segments, limits)
-    behind = table.parts_table(language, runs[0], moment) if len(runs) == 1 else table.runs_table(language, runs, names)
-    scroll = element("div", behind, class_="vg-scroll", tabindex="0", role="region",
-                     aria_label=language.text("chart.table"))
+    behind = table.parts_table(language, runs[0], moment) if len(runs) == 1 else grid.runs_table(language, runs, names)
+    scroll = element(
+        "div", behind, class_="vg-scroll", tabindex="0", role="region", aria_label=language.text("chart.table")
+    )
     details = element("details", element("summary", language.text("chart.table")) + scroll, class_="vg-chart__table")
     lines = caption.sentences(language, runs, shown)
     if len(runs) == 1:
@@ -123,24 +124,44 @@ def _svg(
     for number, gpu in enumerate(limits):
         bars_at = [top + step * place + _LABEL for place in range(len(segments))]
         drawn.append(_limit(language, gpu, longest, _LIMIT_LABEL * (number + 1) - 5, bars_at))
-    return element("svg", joined(drawn), class_="vg-chart__bars", width="100%", height=height, role="img",
-                   aria_labelledby=f"{ident}-title {ident}-desc")
+    return element(
+        "svg",
+        joined(drawn),
+        class_="vg-chart__bars",
+        width="100%",
+        height=height,
+        role="img",
+        aria_labelledby=f"{ident}-title {ident}-desc",
+    )
 
 
 def _told(language: Language, name: str, bar: Sequence[_Segment], total: int) -> str:
     parts = language.listing(
-        language.text("chart.item", name=_name(language, segment.part), amount=language.gb(segment.size)) for segment in bar
+        language.text("chart.item", name=_name(language, segment.part), amount=language.gb(segment.size))
+        for segment in bar
     )
     return language.text("chart.description", name=name, total=language.gb(total), parts=parts)
 
 
 def _definitions(ident: str, segments: Sequence[Sequence[_Segment]]) -> Markup:
-    used = dict.fromkeys(_PATTERN_OF[segment.part] for bar in segments for segment in bar if segment.part in _PATTERN_OF)
-    return element("defs", joined(
-        element("pattern", Markup(_PATTERNS[name]), id=f"{ident}-{name}", class_="vg-pattern", width=8, height=8,
-                patternUnits="userSpaceOnUse")
-        for name in used
-    ))
+    used = dict.fromkeys(
+        _PATTERN_OF[segment.part] for bar in segments for segment in bar if segment.part in _PATTERN_OF
+    )
+    return element(
+        "defs",
+        joined(
+            element(
+                "pattern",
+                Markup(_PATTERNS[name]),
+                id=f"{ident}-{name}",
+                class_="vg-pattern",
+                width=8,
+                height=8,
+                patternUnits="userSpaceOnUse",
+            )
+            for name in used
+        ),
+    )
 
 
 def _bar(
@@ -150,14 +171,28 @@ def _bar(
     drawn = [element("text", heading, class_="vg-chart__name", x=0, y=top + _LABEL - 7)]
     start = 0
     for segment in bar:
-        place = {"x": _percent(start, longest), "y": top + _LABEL, "width": _percent(segment.size, longest), "height": _BAR}
+        place = {
+            "x": _percent(start, longest),
+            "y": top + _LABEL,
+            "width": _percent(segment.size, longest),
+            "height": _BAR,
+        }
         drawn.append(element("rect", class_=f"vg-part vg-part--{segment.part}", **place))
         if segment.part in _PATTERN_OF:
-            drawn.append(element("rect", class_="vg-part__pattern", fill=f"url(#{ident}-{_PATTERN_OF[segment.part]})", **place))
+            drawn.append(
+                element("rect", class_="vg-part__pattern", fill=f"url(#{ident}-{_PATTERN_OF[segment.part]})", **place)
+            )
         if segment.size >= _LABELLED_SHARE * longest:
-            drawn.append(element("text", language.gb(segment.size), class_=f"vg-part__label vg-part__label--{segment.part}",
-                                 x=_percent(start + segment.size / 2, longest), y=top + _LABEL + _BAR // 2 + 5,
-                                 text_anchor="middle"))
+            drawn.append(
+                element(
+                    "text",
+                    language.gb(segment.size),
+                    class_=f"vg-part__label vg-part__label--{segment.part}",
+                    x=_percent(start + segment.size / 2, longest),
+                    y=top + _LABEL + _BAR // 2 + 5,
+                    text_anchor="middle",
+                )
+            )
         start += segment.size
     return element("g", joined(drawn))
 
@@ -170,13 +205,13 @@ def _limit(language: Language, gpu: Gpu, longest: int, baseline: int, bars_at: S
     )
     share = gpu.memory / longest
     anchor = "start" if share < _NEAR_THE_EDGE else "end" if share > 1 - _NEAR_THE_EDGE else "middle"
-    amount = element("text", language.gb(gpu.memory), x=place, y=baseline, text_anchor=anchor, class_="vg-chart__limit-name")
+    amount = element(
+        "text", language.gb(gpu.memory), x=place, y=baseline, text_anchor=anchor, class_="vg-chart__limit-name"
+    )
     return joined([*lines, amount])
 
 
-def _legend(
-    language: Language, ident: str, segments: Sequence[Sequence[_Segment]], limits: Sequence[Gpu]
-) -> Markup:
+def _legend(language: Language, ident: str, segments: Sequence[Sequence[_Segment]], limits: Sequence[Gpu]) -> Markup:
     """Every part with its colour and pattern, for a single bar with its amount; then the cards that end a line."""
     seen = {segment.part for bar in segments for segment in bar}
     items = []
@@ -185,7 +220,9 @@ def _legend(
             continue
         swatch = element("rect", class_=f"vg-part vg-part--{part}", width=16, height=16)
         if part in _PATTERN_OF:
-            swatch += element("rect", class_="vg-part__pattern", fill=f"url(#{ident}-{_PATTERN_OF[part]})", width=16, height=16)
+            swatch += element(
+                "rect", class_="vg-part__pattern", fill=f"url(#{ident}-{_PATTERN_OF[part]})", width=16, height=16
+            )
         picture = _swatch(swatch)
         label = element("span", _name(language, part), class_="vg-legend__name")
         if len(segments) == 1:

@@ -66,7 +66,9 @@ def load(root: Path) -> Checklists:
     lists: dict[str, tuple[Item, ...]] = {}
     for name, items in _mapping(document.value).items():
         for key, texts in _mapping(items).items():
-            findings += [Finding(PATH, document.line(name, key), f"{name}.{key}: {message}") for message in _wrong(texts)]
+            findings += [
+                Finding(PATH, document.line(name, key), f"{name}.{key}: {message}") for message in _wrong(texts)
+            ]
         if not _mapping(items):
             findings.append(Finding(PATH, document.line(name), f"{name}: expected items"))
         lists[name] = tuple(Item(key, texts) for key, texts in _mapping(items).items())
@@ -80,12 +82,17 @@ def _mapping(value: object) -> Mapping:
 
 
 def _wrong(texts: object) -> list[str]:
-    if not isinstance(texts, Mapping) or set(texts) != set(CODES) or not all(isinstance(text, str) for text in texts.values()):
+    if (
+        not isinstance(texts, Mapping)
+        or set(texts) != set(CODES)
+        or not all(isinstance(text, str) for text in texts.values())
+    ):
         return [f"expected a text for each of {', '.join(CODES)}"]
     slots = {code: placeholders(text) for code, text in texts.items()}
     wrong = [
         f"no figure {slot!r}{suggest(slot, SLOTS)}; there are {', '.join(SLOTS)}"
-        for slot in sorted(set().union(*slots.values())) if slot not in SLOTS
+        for slot in sorted(set().union(*slots.values()))
+        if slot not in SLOTS
     ]
     if len({frozenset(names) for names in slots.values()}) > 1:
         wrong.append("the languages name different figures")
@@ -105,8 +112,15 @@ def checklist(language: Language, run: Run, name: str, lists: Checklists) -> Mar
     plain = [f"- [ ] {text.striptags()}" for text in texts] + ["", lines[0]]
     # A line break inside a macro's output would end an admonition; as a reference it does not.
     block = Markup("&#10;").join(plain)
-    copy = element("details", element("summary", language.text("checklist.markdown"))
-                   + element("pre", element("code", block)), class_="vg-checklist__markdown")
+    copy = element(
+        "details",
+        element("summary", language.text("checklist.markdown")) + element("pre", element("code", block)),
+        class_="vg-checklist__markdown",
+    )
     note = element("p", " ".join(lines), class_="vg-caption")
-    return element("div", element("ul", items, class_="vg-checklist__items") + copy + note,
-                   class_="vg-checklist", data_checklist=name)
+    return element(
+        "div",
+        element("ul", items, class_="vg-checklist__items") + copy + note,
+        class_="vg-checklist",
+        data_checklist=name,
+    )

@@ -108,11 +108,14 @@ def duration(language: Language, seconds: Any) -> Markup:
 def verdict(language: Language, value: Any) -> Markup:
     """The verdict as word and shape; its colour comes from the style sheet."""
     if value not in _SHAPES:
-        raise ValueError("there is no verdict without a GPU; give estimate(…) a gpu=" if value is None
-                         else f"expected a verdict, got {value!r}")
+        raise ValueError(
+            "there is no verdict without a GPU; give estimate(…) a gpu="
+            if value is None
+            else f"expected a verdict, got {value!r}"
+        )
     shape = Markup(
-        '<svg class="vg-verdict__shape" viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" focusable="false">'
-        '<path fill="currentColor" fill-rule="evenodd" d="{}"/></svg>'
+        '<svg class="vg-verdict__shape" viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" '
+        'focusable="false"><path fill="currentColor" fill-rule="evenodd" d="{}"/></svg>'
     ).format(_SHAPES[value])
     word = element("span", language.text(f"verdict.{value}"), class_="vg-verdict__word")
     return element("span", shape + word, class_=f"vg-verdict vg-verdict--{value}", data_verdict=value)

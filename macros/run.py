@@ -168,8 +168,10 @@ class Run:
     def moments(self) -> list[MomentRow]:
         """Every moment of the step with its sum."""
         peak = self.peak
-        return [MomentRow(name, moment.total, Fraction(moment.total, peak)) for name, moment in
-                self.estimate.moments.items()]
+        return [
+            MomentRow(name, moment.total, Fraction(moment.total, peak))
+            for name, moment in self.estimate.moments.items()
+        ]
 
     def bytes_per_parameter(self, name: str) -> Fraction:
         """Bytes of a part, at its largest, per parameter of the model."""
@@ -211,7 +213,7 @@ class Run:
         if column in ("model", "gpu", "preset"):
             return getattr(self, column)
         if column in _OF_CARD and self.gpu is None:
-            raise ValueError(f"without a card there is no {column}; give the run a gpu, such as gpu=\"rtx-4090\"")
+            raise ValueError(f'without a card there is no {column}; give the run a gpu, such as gpu="rtx-4090"')
         if column in _FIGURES:
             return getattr(self, column)
         if column in PARTS:

@@ -6,39 +6,22 @@ stays silent. `check.py` and the MkDocs adapter both render through here.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import unescape
 from typing import Any
 
-from jinja2 import Environment, TemplateSyntaxError, Undefined, nodes
-from jinja2.runtime import Context
-from markupsafe import Markup, escape
+from jinja2 import TemplateSyntaxError
+from markupsafe import Markup
 
-from macros.dataset import Collection
+from macros.environment import ArticleEnvironment, check_names, sentence
 from macros.figures import element, joined
-from macros.findings import Finding, suggest
-from macros.records import Record
-from macros.run import either
+from macros.findings import Finding
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)\n*", re.DOTALL)
-_MARK = Markup('<span class="vg-error">⚠</span>')
-_UNKNOWN_FILTER = "unknown filter"  # with a blank: nobody can type it
 PLAIN_FIELDS = ("title", "description", "standfirst")
 """Front matter that may hold words of the vocabulary; figures there become plain text."""
-
-
-@dataclass(frozen=True)
-class Words:
-    """Everything an article may use, by name, ready for a Jinja environment."""
-
-    variables: Mapping[str, Any]
-    functions: Mapping[str, Callable[..., Any]]
-    filters: Mapping[str, Callable[..., Any]]
 
 
 @dataclass(frozen=True)
@@ -49,213 +32,19 @@ class Rendered:
     findings: tuple[Finding, ...]
 
 
-class Broken(Undefined):
-    """Stands for a value that a mistake left undefined: takes part in anything, shows a mark, reports nothing.
-
-    Whoever makes one has recorded the finding.
-    """
-
-    def _itself(self, *args: Any, **kwargs: Any) -> Broken:
-        return self
-
-    __call__ = __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _itself
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _itself
-    __pow__ = __rpow__ = __neg__ = __pos__ = _itself
-
-    def __getattr__(self, name: str) -> Broken:
-        if name[:2] == "__":
-            raise AttributeError(name)
-        return self
-
-    def __str__(self) -> str:
-        return _MARK
-
-    def __html__(self) -> Markup:
-        return _MARK
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-    def __bool__(self) -> bool:
-        return False
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __ne__(self, other: object) -> bool:
-        return self is not other
-
-    __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: False
-    __hash__ = object.__hash__
-
-    def __int__(self) -> int:
-        return 0
-
-    def __float__(self) -> float:
-        return 0.0
-
-
-class ArticleContext(Context):
-    """Jinja's context, in which a call that fails is a recorded mistake and not the end of the page."""
-
-    def call(self, called: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if any(_is_broken(value) for value in (called, *args, *kwargs.values())):
-            # A word still looks at its arguments' names, so that both mistakes show at once.
-            if not hasattr(called, "__wrapped__"):
-                return Broken()
-        try:
-            return super().call(called, *args, **kwargs)
-        except ValueError as error:
-            return self.environment.report(_sentence(error))
-        except Exception as error:
-            return self.environment.report(f"{getattr(called, '__name__', called)}: {_sentence(error)}")
-
-
-class ArticleEnvironment(Environment):
-    """Jinja for articles: escapes data, records mistakes with their line, refuses private attributes."""
-
-    context_class = ArticleContext
-
-    def __init__(self, words: Words) -> None:
-        # `{#` would swallow bash's ${#array[@]} and headings like {#anchor}.
-        super().__init__(undefined=Broken, autoescape=True, comment_start_string="{##", comment_end_string="##}",
-                         keep_trailing_newline=True, finalize=_safe)
-        self.charts_on_page = 0
-        self._mistakes: list[tuple[int, str]] = []
-        self.globals = {**words.variables, **words.functions}
-        self.filters.update({name: _guarded(name, word) for name, word in words.filters.items()})
-        self.filters[_UNKNOWN_FILTER] = lambda value: Broken()
-        self.globals.update({name: _guarded(name, word) for name, word in words.functions.items()})
-
-    def report(self, message: str, line: int | None = None) -> Broken:
-        """Record a mistake on a line of the template, by default the one being rendered."""
-        self._mistakes.append((line or _line(), message))
-        return Broken()
-
-    def take_mistakes(self) -> list[tuple[int, str]]:
-        """The mistakes recorded so far, each once, in the order of lines."""
-        found, self._mistakes = list(dict.fromkeys(self._mistakes)), []
-        return sorted(found)
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        return self._member(obj, attribute, super().getattr)
-
-    def getitem(self, obj: Any, argument: Any) -> Any:
-        return self._member(obj, argument, super().getitem)
-
-    def _member(self, obj: Any, name: Any, look_up: Callable[[Any, Any], Any]) -> Any:
-        if isinstance(obj, Broken) or isinstance(name, Broken):
-            return obj if isinstance(obj, Broken) else name
-        try:
-            value = look_up(obj, name) if str(name)[:1] != "_" else Broken()
-        except Exception as error:
-            return self.report(_sentence(error))
-        if isinstance(value, Broken):
-            known = [member for member in dir(type(obj)) + list(getattr(obj, "__dict__", ())) if member[:1] != "_"]
-            if isinstance(obj, Mapping):
-                known = [str(key) for key in obj]
-            return self.report(f"{_kind(obj)} has no {str(name)!r}{either(name, known)}")
-        return value
-
-
-def _kind(value: Any) -> str:
-    """What a value is, for a message: a record by its key, anything else by its class."""
-    if isinstance(value, Record):
-        return value.key
-    if isinstance(value, Collection):
-        return value.path
-    name = type(value).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name[:1].lower()}{name[1:]}"
-
-
-def _safe(value: Any) -> Any:
-    """Data in running text: a bracket could start a Markdown link (HTML is escaped anyway)."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return escape(value).replace("[", Markup("&#91;"))
-    return value
-
-
-def _guarded(name: str, word: Callable[..., Any]) -> Callable[..., Any]:
-    """A word that reports its mistakes instead of raising them; takes Jinja's context first."""
-    signature = inspect.signature(word)
-    parameters = list(signature.parameters.values())[1:]
-    own = signature.replace(parameters=parameters)
-
-    @functools.wraps(word)
-    def guarded(context: Any, /, *args: Any, **kwargs: Any) -> Any:
-        environment = context.environment
-        if (wrong := _wrong_arguments(name, own, args, kwargs)) is not None:
-            return environment.report(wrong)
-        if any(_is_broken(value) for value in (*args, *kwargs.values())):
-            return Broken()
-        try:
-            return word(context, *args, **kwargs)
-        except ValueError as error:
-            return environment.report(_sentence(error))
-        except Exception as error:
-            return environment.report(f"{name}: {_sentence(error)}")
-
-    return guarded
-
-
-def _is_broken(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(_is_broken(item) for item in value)
-    if isinstance(value, dict):
-        return any(_is_broken(item) for item in value.values())
-    return isinstance(value, Broken)
-
-
-def _wrong_arguments(name: str, signature: inspect.Signature, args: tuple, kwargs: dict) -> str | None:
-    """What is wrong with a call's arguments, or None."""
-    try:
-        signature.bind(*args, **kwargs)
-    except TypeError as error:
-        known = list(signature.parameters)
-        unknown = [key for key in kwargs if key not in known]
-        if unknown:
-            return f"{name} has no argument {unknown[0]!r}{either(unknown[0], known, 'it takes')}"
-        return f"{name}: {error}; it takes {', '.join(known)}"
-    return None
-
-
-def _sentence(error: BaseException) -> str:
-    """An exception as one line."""
-    text = " ".join(str(error).split())
-    return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
-
-
-def _line() -> int:
-    """The line of the template that is being rendered: that of its innermost frame."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        template = frame.f_globals.get("__jinja_template__")
-        if template is not None:
-            return template.get_corresponding_lineno(frame.f_lineno)
-        frame = frame.f_back
-    return 1
-
-
-def render(
-    text: str, path: str, environment: ArticleEnvironment, first_line: int = 1, **variables: Any
-) -> Rendered:
+def render(text: str, path: str, environment: ArticleEnvironment, first_line: int = 1, **variables: Any) -> Rendered:
     """Render the text of an article that begins at `first_line` of the file `path`; `variables` join the words."""
     environment.take_mistakes()
     environment.charts_on_page = 0
     output = _render(text, environment, variables)
-    findings = tuple(
-        Finding(path, first_line + line - 1, message) for line, message in environment.take_mistakes()
-    )
+    findings = tuple(Finding(path, first_line + line - 1, message) for line, message in environment.take_mistakes())
     return Rendered(output if output is not None else "", findings)
 
 
 def _render(text: str, environment: ArticleEnvironment, variables: Mapping[str, Any]) -> str | None:
     try:
         tree = environment.parse(text)
-        _check_names(tree, environment, variables)
+        check_names(tree, environment, variables)
         code = environment.compile(tree)
         template = environment.template_class.from_code(environment, code, environment.make_globals(None))
         return template.render(**variables)
@@ -266,7 +55,7 @@ def _render(text: str, environment: ArticleEnvironment, variables: Mapping[str, 
             message, line = unclosed
         environment.report(f"template syntax: {message}", line)
     except Exception as error:
-        environment.report(_sentence(error), _line_of(error))
+        environment.report(sentence(error), _line_of(error))
     return None
 
 
@@ -289,27 +78,6 @@ def _line_of(error: BaseException) -> int:
             line = trace.tb_lineno  # Jinja has rewritten the traceback to the template's own lines
         trace = trace.tb_next
     return line
-
-
-def _check_names(tree: nodes.Template, environment: ArticleEnvironment, variables: Mapping[str, Any]) -> None:
-    """Report unknown words, filters and tests with their own lines, and make the unknown filters harmless."""
-    own = {name.name for name in tree.find_all(nodes.Name) if name.ctx in ("store", "param")} | {"loop"}
-    words = [name for name in environment.globals if name not in _JINJAS_OWN]
-    for name in tree.find_all(nodes.Name):
-        if name.ctx == "load" and name.name not in own and name.name not in environment.globals:
-            if name.name not in variables:
-                environment.report(f"there is no word {name.name!r}{suggest(name.name, [*words, *own])}", name.lineno)
-    for used in tree.find_all(nodes.Filter):
-        if used.name not in environment.filters:
-            environment.report(f"there is no filter {used.name!r}{suggest(used.name, environment.filters)}", used.lineno)
-            used.name, used.args, used.kwargs = _UNKNOWN_FILTER, [], []
-    for used in tree.find_all(nodes.Test):
-        if used.name not in environment.tests:
-            environment.report(f"there is no test {used.name!r}{suggest(used.name, environment.tests)}", used.lineno)
-            used.name, used.args, used.kwargs = "defined", [], []
-
-
-_JINJAS_OWN = ("range", "dict", "lipsum", "cycler", "joiner", "namespace")
 
 
 def front_matter(source: str) -> tuple[str, str]:
@@ -343,6 +111,8 @@ def plain(html: str) -> str:
     return unescape(re.sub(r"<[^>]*>", "", html))
 
 
-def error_box(findings: Any) -> Markup:
+def error_box(findings: Iterable[Finding]) -> Markup:
     """The findings of a page as a box on that page, for whoever previews it."""
-    return element("div", joined(element("p", element("code", str(finding))) for finding in findings), class_="vg-error")
+    return element(
+        "div", joined(element("p", element("code", str(finding))) for finding in findings), class_="vg-error"
+    )

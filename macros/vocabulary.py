@@ -21,12 +21,12 @@ from macros import caption, chart, citations, figures
 from macros import checklist as checklists
 from macros import table as tables
 from macros.dataset import Dataset
+from macros.environment import Words
 from macros.estimator import Recipe
 from macros.language import Language, load
 from macros.recipes import REFERENCES, estimate_keys
 from macros.records import Gpu, Record, Source, Sourced
 from macros.run import Run, either, runs_of
-from macros.template import Words
 
 LanguageOf = Callable[[Any], Language]
 _KEYS = (*REFERENCES, *(field.name for field in fields(Recipe)))
@@ -153,8 +153,9 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         """What GB means here, once per page with figures."""
         language = language_of(context)
         usable = figures.gb(language, 24 * 2**30)
-        return figures.element("p", Markup(escape(language.text("units.note", usable="\0"))).replace("\0", usable),
-                               class_="vg-units")
+        return figures.element(
+            "p", Markup(escape(language.text("units.note", usable="\0"))).replace("\0", usable), class_="vg-units"
+        )
 
     @pass_context
     def not_advice(context: Any) -> Markup:
@@ -260,10 +261,36 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         """A source as an entry of the list at the end of a page."""
         return figures.cite_full(language_of(context), source_of(value, None))
 
-    functions = (estimate, compare, fits, table, bars, checklist, headline, saved, saved_share, times, units_note,
-                 not_advice)
-    filters = (gb, gib, number, percent, parameters, count, bytes_, bytes_per_parameter, duration, date, label,
-               verdict, cite, cite_full)
+    functions = (
+        estimate,
+        compare,
+        fits,
+        table,
+        bars,
+        checklist,
+        headline,
+        saved,
+        saved_share,
+        times,
+        units_note,
+        not_advice,
+    )
+    filters = (
+        gb,
+        gib,
+        number,
+        percent,
+        parameters,
+        count,
+        bytes_,
+        bytes_per_parameter,
+        duration,
+        date,
+        label,
+        verdict,
+        cite,
+        cite_full,
+    )
     return Words(
         variables={
             "models": dataset.models,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from macros import dataset, template, vocabulary
+from macros.environment import ArticleEnvironment
 
 ROOT = Path(__file__).parent.parent
 HEAD = "---\ntitle: Page\ncategory: guide\n---\n\n"  # the text begins on line 6
@@ -18,7 +19,7 @@ HEAD = "---\ntitle: Page\ncategory: guide\n---\n\n"  # the text begins on line 6
 
 @pytest.fixture(scope="module")
 def environment():
-    return template.ArticleEnvironment(vocabulary.vocabulary(dataset.load(ROOT), ROOT))
+    return ArticleEnvironment(vocabulary.vocabulary(dataset.load(ROOT), ROOT))
 
 
 def findings(environment, body: str, head: str = HEAD) -> list[str]:
@@ -40,7 +41,10 @@ MISTAKES = {
         '{{ estimate(model="llama-3.1-8", method="lora").peak | gb }}',
         "data/models.yml has no 'llama-3.1-8'; did you mean 'llama-3.1-8b'?",
     ),
-    "unknown source": ('{{ "hu-2021-lroa" | cite }}', "data/sources.yml has no 'hu-2021-lroa'; did you mean 'hu-2021-lora'?"),
+    "unknown source": (
+        '{{ "hu-2021-lroa" | cite }}',
+        "data/sources.yml has no 'hu-2021-lroa'; did you mean 'hu-2021-lora'?",
+    ),
     "unknown recipe key": (
         '{{ estimate(model="llama-3.1-8b", methode="lora").peak | gb }}',
         "there is no recipe key 'methode'; did you mean 'method'?",
@@ -49,25 +53,37 @@ MISTAKES = {
         '{{ table(gpus, columns=["name", "bandwidth"]) }}',
         "a Gpu has no column 'bandwidth'; did you mean 'bandwidth_gb_s'?",
     ),
-    "unknown column of a run": (f'{{{{ table({RUN}, columns=["peek"]) }}}}', "a run has no column 'peek'; did you mean 'peak'?"),
+    "unknown column of a run": (
+        f'{{{{ table({RUN}, columns=["peek"]) }}}}',
+        "a run has no column 'peek'; did you mean 'peak'?",
+    ),
     "unknown cell": (
         f'{{{{ table({TWO}, rows="model", across="method", cell="logit") }}}}',
         "a run has no column 'logit'; did you mean 'logits'?",
     ),
-    "unknown field": ("{{ gpus.where(memry_at_least=24) }}", "data/gpus.yml has no field 'memry'; did you mean 'memory'?"),
+    "unknown field": (
+        "{{ gpus.where(memry_at_least=24) }}",
+        "data/gpus.yml has no field 'memry'; did you mean 'memory'?",
+    ),
     "unknown part": (f'{{{{ {RUN}.part("logit") | gb }}}}', "there is no part 'logit'; did you mean 'logits'?"),
     "unknown moment": (
         f'{{{{ bars({RUN}, moment="optimizer") }}}}',
         "this run has no moment 'optimizer'; did you mean 'optimizer_step'?",
     ),
-    "unknown checklist": (f'{{{{ checklist({RUN}, name="bying") }}}}', "data/checklists.yml has no 'bying'; did you mean 'buying'?"),
+    "unknown checklist": (
+        f'{{{{ checklist({RUN}, name="bying") }}}}',
+        "data/checklists.yml has no 'bying'; did you mean 'buying'?",
+    ),
     "unknown attribute": (f"{{{{ {RUN}.peek | gb }}}}", "a run has no 'peek'; did you mean 'peak'?"),
     "private attribute": ("{{ gpus.__class__ }}", "data/gpus.yml has no '__class__'"),
     "unknown argument": (
         '{{ table(gpus, colums=["name"]) }}',
         "table has no argument 'colums'; did you mean 'columns'?",
     ),
-    "unknown argument of a filter": ("{{ 5 | gb(decimal=1) }}", "gb has no argument 'decimal'; it takes value, about, approx"),
+    "unknown argument of a filter": (
+        "{{ 5 | gb(decimal=1) }}",
+        "gb has no argument 'decimal'; it takes value, about, approx",
+    ),
     "missing argument": ("{{ bars() }}", "bars: missing a required argument: 'runs'"),
     "value out of range": (
         '{{ estimate(model="llama-3.1-8b", method="lora", sequence_length=0).peak | gb }}',
@@ -117,15 +133,21 @@ def test_a_mistake_is_one_finding_on_its_line(environment, name, above):
 
 def test_all_mistakes_of_a_page_in_one_run(environment):
     # What ends the whole template (syntax, arithmetic) stands alone.
-    lines = [body for name, (body, _) in MISTAKES.items()
-             if "syntax" not in MISTAKES[name][1] and "ZeroDivision" not in MISTAKES[name][1]]
+    lines = [
+        body
+        for name, (body, _) in MISTAKES.items()
+        if "syntax" not in MISTAKES[name][1] and "ZeroDivision" not in MISTAKES[name][1]
+    ]
     found = findings(environment, "\n\n".join(lines))
     assert [int(text.split(":")[1]) for text in found] == [6 + 2 * place for place in range(len(lines))]
 
 
 def test_a_mistake_is_not_repeated_by_what_depends_on_it(environment):
-    found = findings(environment, '{% set run = estimate(model="nobody", method="lora") %}\n{{ run.peak | gb }} {{ run.part("x") | gb }}\n'
-                                  '{{ bars(run) }} {{ table([run], columns=["peak"]) }} {{ saved(run, run) | gb }} {{ run.peak * 2 + 1 }}\n')
+    found = findings(
+        environment,
+        '{% set run = estimate(model="nobody", method="lora") %}\n{{ run.peak | gb }} {{ run.part("x") | gb }}\n'
+        '{{ bars(run) }} {{ table([run], columns=["peak"]) }} {{ saved(run, run) | gb }} {{ run.peak * 2 + 1 }}\n',
+    )
     assert found == ["docs/de/page.md:6: data/models.yml has no 'nobody'"]
 
 
@@ -134,13 +156,22 @@ def test_an_argument_is_looked_at_even_if_another_is_broken(environment):
 
 
 @pytest.mark.parametrize(
-    "head", ["", "---\ntitle: x\n---\n", "---\ntitle: x\n---\n\n\n\n", "---\r\ntitle: x\r\n---\r\n\r\n", "\ufeff---\ntitle: x\n---\n"]
+    "head",
+    [
+        "",
+        "---\ntitle: x\n---\n",
+        "---\ntitle: x\n---\n\n\n\n",
+        "---\r\ntitle: x\r\n---\r\n\r\n",
+        "\ufeff---\ntitle: x\n---\n",
+    ],
 )
 def test_lines_count_the_front_matter_as_it_stands_in_the_file(environment, tmp_path, head):
     file = tmp_path / "page.md"
     file.write_bytes((head + "Text.\n\n{{ tabel() }}\n").encode())
     source = file.read_text(encoding="utf-8-sig")
-    assert findings(environment, "", source) == [f"docs/de/page.md:{head.count(chr(10)) + 3}: there is no word 'tabel'; did you mean 'table'?"]
+    assert findings(environment, "", source) == [
+        f"docs/de/page.md:{head.count(chr(10)) + 3}: there is no word 'tabel'; did you mean 'table'?"
+    ]
 
 
 def test_code_that_looks_like_a_comment_stays(environment):
@@ -151,10 +182,14 @@ def test_code_that_looks_like_a_comment_stays(environment):
 
 
 def test_front_matter_may_hold_words_and_their_mistakes_have_a_line(environment):
-    source = '---\ntitle: "{{ gpus[\'rtx-4090\'].box | gb }}"\ndescription: "{{ gpus[\'rtx\'].box | gb }}"\n---\nText\n'
-    title = template.render_field(source, "title", "{{ gpus['rtx-4090'].box | gb }}", "docs/de/page.md", environment, locale="de")
+    source = "---\ntitle: \"{{ gpus['rtx-4090'].box | gb }}\"\ndescription: \"{{ gpus['rtx'].box | gb }}\"\n---\nText\n"
+    title = template.render_field(
+        source, "title", "{{ gpus['rtx-4090'].box | gb }}", "docs/de/page.md", environment, locale="de"
+    )
     assert (title.text, title.findings) == ("24\u00a0GB", ())
-    wrong = template.render_field(source, "description", "{{ gpus['rtx'].box | gb }}", "docs/de/page.md", environment, locale="de")
+    wrong = template.render_field(
+        source, "description", "{{ gpus['rtx'].box | gb }}", "docs/de/page.md", environment, locale="de"
+    )
     assert str(wrong.findings[0]).startswith("docs/de/page.md:3: data/gpus.yml has no 'rtx'")
 
 
@@ -170,7 +205,9 @@ def project(tmp_path_factory) -> Path:
     (folder / "docs" / "de").mkdir(parents=True)
     (folder / "mkdocs.yml").write_text(
         "site_name: x\ndocs_dir: docs/de\ntheme: {name: mkdocs}\nextra: {locale: de}\nplugins:\n"
-        "  - macros: {module_name: macros, on_error_fail: false, on_undefined: strict}\n", encoding="utf-8")
+        "  - macros: {module_name: macros, on_error_fail: false, on_undefined: strict}\n",
+        encoding="utf-8",
+    )
     return folder
 
 
@@ -180,19 +217,27 @@ def build(project: Path, pages: dict[str, str], *options: str) -> tuple[int, str
     for name, text in pages.items():
         (project / "docs" / "de" / name).write_text(text, encoding="utf-8")
     run = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", *options], cwd=project, text=True, capture_output=True, timeout=120,
+        [sys.executable, "-m", "mkdocs", "build", *options],
+        cwd=project,
+        text=True,
+        capture_output=True,
+        timeout=120,
         env={**os.environ, "DISABLE_MKDOCS_2_WARNING": "true", "NO_MKDOCS_2_WARNING": "1"},
     )
     return run.returncode, run.stderr + run.stdout
 
 
 def test_a_strict_build_fails_and_names_the_mistakes_of_all_pages(project):
-    code, log = build(project, {
-        "index.md": HEAD + "Text.\n\n{{ tabel() }}\n",
-        "other.md": HEAD + '{{ gpus["h100-smx"].name }}\n\n{{ 5 | gbb }}\n',
-        "broken.md": HEAD + "{{ gpus\n",
-        "fine.md": HEAD + "{{ gpus['h100-sxm'].memory | gb }}\n",
-    }, "--strict")
+    code, log = build(
+        project,
+        {
+            "index.md": HEAD + "Text.\n\n{{ tabel() }}\n",
+            "other.md": HEAD + '{{ gpus["h100-smx"].name }}\n\n{{ 5 | gbb }}\n',
+            "broken.md": HEAD + "{{ gpus\n",
+            "fine.md": HEAD + "{{ gpus['h100-sxm'].memory | gb }}\n",
+        },
+        "--strict",
+    )
     assert code == 1
     warnings = re.findall(r"WARNING\s+-\s+(.*)", log)
     assert sorted(warnings) == [
@@ -215,11 +260,15 @@ def test_a_preview_shows_the_mistake_in_the_page_and_lives(project):
 
 
 def test_a_page_without_mistakes_builds_strictly(project):
-    code, log = build(project, {
-        "index.md": "# Start\n",
-        "page.md": "---\ntitle: \"{{ gpus['rtx-4090'].box | gb }}\"\n---\n\n# Page\n\n{{ headline(16060522496) }}\n\n"
-                    "```jinja\n{% raw %}{{ kept }}{% endraw %}\n```\n",
-    }, "--strict")
+    code, log = build(
+        project,
+        {
+            "index.md": "# Start\n",
+            "page.md": "---\ntitle: \"{{ gpus['rtx-4090'].box | gb }}\"\n---\n\n# Page\n\n"
+            "{{ headline(16060522496) }}\n\n```jinja\n{% raw %}{{ kept }}{% endraw %}\n```\n",
+        },
+        "--strict",
+    )
     assert code == 0, log
     page = (project / "site" / "page" / "index.html").read_text(encoding="utf-8")
     assert '<data class="figure" value="16060522496">16,1\u00a0GB (14,96\u00a0GiB)</data>' in page

@@ -20,13 +20,37 @@ KEYS = list(CATALOGUES["de"])
 # Words that are the same in English and in the other language: names, symbols, units, and loan words of the glossary.
 SAME_AS_ENGLISH = {
     "de": {
-        "column.gpu", "column.preset", "column.optim", "column.attention", "column.loss", "column.name", "column.hub",
-        "column.padding", "column.software", "part.logits", "formula.states", "unit.gpus.one", "unit.gpus.other",
+        "column.gpu",
+        "column.preset",
+        "column.optim",
+        "column.attention",
+        "column.loss",
+        "column.name",
+        "column.hub",
+        "column.padding",
+        "column.software",
+        "part.logits",
+        "formula.states",
+        "unit.gpus.one",
+        "unit.gpus.other",
     },
     "tr": {
-        "column.gpu", "column.preset", "column.optim", "column.attention", "column.hub", "column.model",
-        "column.foreach", "column.lora_dropout", "column.gradient_checkpointing", "condition.attention",
-        "condition.lora_dropout", "class.model", "formula.states", "unit.gpus.one", "unit.bits.one", "unit.tokens.one",
+        "column.gpu",
+        "column.preset",
+        "column.optim",
+        "column.attention",
+        "column.hub",
+        "column.model",
+        "column.foreach",
+        "column.lora_dropout",
+        "column.gradient_checkpointing",
+        "condition.attention",
+        "condition.lora_dropout",
+        "class.model",
+        "formula.states",
+        "unit.gpus.one",
+        "unit.bits.one",
+        "unit.tokens.one",
     },
 }
 # Only placeholders, signs and names that no language changes.
@@ -60,7 +84,9 @@ def test_messages_are_whole_phrases_without_markup(code):
         assert message == message.strip(), key
         assert "<" not in message and ">" not in message and "&" not in message, key
         assert unicodedata.is_normalized("NFC", message), key
-        assert not re.search(r"\{\w+\} ?(GB|GiB|MiB)\b", message.replace("\u00a0", "?")), f"{key}: no plain blank before a unit"
+        assert not re.search(r"\{\w+\} ?(GB|GiB|MiB)\b", message.replace("\u00a0", "?")), (
+            f"{key}: no plain blank before a unit"
+        )
 
 
 def test_no_turkish_suffix_on_a_slot_or_a_unit():
@@ -82,7 +108,9 @@ def _labelled() -> set[str]:
     keys |= {f"precision.{name}" for name in PRECISIONS} | {f"loss.{name}" for name in LOSSES}
     keys |= {f"attention.{name}" for name in ATTENTIONS}
     keys |= {f"verdict.{name}" for name in ("comfortable", "tight", "does_not_fit")}
-    keys |= {f"{kind}.{name}" for name in ("oracle", "measured", "arithmetic") for kind in ("evidence", "caption.evidence")}
+    keys |= {
+        f"{kind}.{name}" for name in ("oracle", "measured", "arithmetic") for kind in ("evidence", "caption.evidence")
+    }
     for record in records.KINDS.values():
         keys |= {f"column.{name}" for name in record.columns()}
     keys |= {f"column.{name}" for name in (*_FIGURES, *PartRow.COLUMNS, *MomentRow.COLUMNS, "model", "gpu", "preset")}
@@ -103,12 +131,16 @@ def test_every_recipe_key_has_a_condition():
     for name, field in Recipe.__dataclass_fields__.items():
         if name == "method":
             continue
-        wanted = [f"condition.{name}.true", f"condition.{name}.false"] if field.type == "bool" else [f"condition.{name}"]
+        wanted = (
+            [f"condition.{name}.true", f"condition.{name}.false"] if field.type == "bool" else [f"condition.{name}"]
+        )
         assert all(key in KEYS for key in wanted), name
 
 
 def test_a_missing_message_names_its_file_and_the_nearest_key():
-    with pytest.raises(ValueError, match=r"macros/messages/tr\.yml has no 'part\.wieghts'; did you mean 'part\.weights'\?"):
+    with pytest.raises(
+        ValueError, match=r"macros/messages/tr\.yml has no 'part\.wieghts'; did you mean 'part\.weights'\?"
+    ):
         language.load("tr").text("part.wieghts")
 
 
@@ -133,12 +165,13 @@ def test_what_is_no_number_is_refused(typed):
 
 def test_machine_values_are_the_same_in_every_language():
     assert [language.machine(value) for value in (16_060_522_496, Fraction(1, 8), Fraction(1, 3))] == [
-        "16060522496", "0.125", "0.3333333333333333"]
+        "16060522496",
+        "0.125",
+        "0.3333333333333333",
+    ]
 
 
-@pytest.mark.parametrize(
-    ("code", "month"), [("de", "Juli 2024"), ("en", "July 2024"), ("tr", "Temmuz 2024")]
-)
+@pytest.mark.parametrize(("code", "month"), [("de", "Juli 2024"), ("en", "July 2024"), ("tr", "Temmuz 2024")])
 def test_moments_of_data_files(code, month):
     speaks = language.load(code)
     assert speaks.moment("2024-07") == month

@@ -192,7 +192,12 @@ def test_decimals_of_gb_follow_the_rounded_value(byte_count, text):
 
 @pytest.mark.parametrize(
     ("column", "decimals"),
-    [([160_000_000, 990_000_000], 2), ([160_000_000, 1_000_000_000], 1), ([16_000_000_000, 112_000_000_000], 1), ([], 2)],
+    [
+        ([160_000_000, 990_000_000], 2),
+        ([160_000_000, 1_000_000_000], 1),
+        ([16_000_000_000, 112_000_000_000], 1),
+        ([], 2),
+    ],
 )
 def test_a_column_has_the_decimals_of_its_largest_value_but_one_at_least(column, decimals):
     assert units.gb_column_decimals(column) == decimals
@@ -205,8 +210,16 @@ def test_a_column_keeps_its_zeros_and_prose_does_not():
 
 @pytest.mark.parametrize(
     ("numerator", "denominator", "text"),
-    [(1, 2, "50"), (52, 10000, "0.52"), (996, 100_000, "1"), (9_960, 100_000, "10"), (3, 2, "150"), (-1, 20, "\u22125"),
-     (1, 100_000, "0"), (9_949, 100_000, "9.9")],
+    [
+        (1, 2, "50"),
+        (52, 10000, "0.52"),
+        (996, 100_000, "1"),
+        (9_960, 100_000, "10"),
+        (3, 2, "150"),
+        (-1, 20, "\u22125"),
+        (1, 100_000, "0"),
+        (9_949, 100_000, "9.9"),
+    ],
 )
 def test_percent_has_two_significant_digits(numerator, denominator, text):
     assert units.percent_text(numerator, denominator, ".", ",", "\u2212") == text
@@ -214,15 +227,25 @@ def test_percent_has_two_significant_digits(numerator, denominator, text):
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(8_030_261_248, "8.03"), (70_553_706_496, "70.6"), (999_499_999, "999"), (999_500_000, "1"), (524_288, "524,288"),
-     (1_000_000, "1"), (405_000_000_000, "405"), (9_999, "9999"), (10_000, "10,000")],
+    [
+        (8_030_261_248, "8.03"),
+        (70_553_706_496, "70.6"),
+        (999_499_999, "999"),
+        (999_500_000, "1"),
+        (524_288, "524,288"),
+        (1_000_000, "1"),
+        (405_000_000_000, "405"),
+        (9_999, "9999"),
+        (10_000, "10,000"),
+    ],
 )
 def test_counts_have_three_significant_digits(count, text):
     assert units.count_text(count, ".", ",") == text
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [("0.967", "0.97"), ("0.71", "0.71"), ("0.996", "1"), ("1.24", "1.2"), ("3.15", "3.2"), ("13.4", "13"), ("4", "4")]
+    ("value", "text"),
+    [("0.967", "0.97"), ("0.71", "0.71"), ("0.996", "1"), ("1.24", "1.2"), ("3.15", "3.2"), ("13.4", "13"), ("4", "4")],
 )
 def test_ratios_have_two_significant_digits(value, text):
     assert load("en").ratio(exact(value)) == text

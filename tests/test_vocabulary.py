@@ -10,6 +10,7 @@ import pytest
 from jinja2 import Environment
 
 from macros import chart, checklist, dataset, language, template, vocabulary
+from macros.environment import ArticleEnvironment, Words
 from macros.estimator import PARTS, units
 from macros.findings import DataErrors
 from macros.run import Run
@@ -20,13 +21,13 @@ VOID = {"input", "br", "rect", "circle", "path", "line"}
 
 
 @pytest.fixture(scope="module")
-def words() -> template.Words:
+def words() -> Words:
     return vocabulary.vocabulary(dataset.load(ROOT), ROOT)
 
 
 @pytest.fixture(scope="module")
-def environment(words) -> template.ArticleEnvironment:
-    return template.ArticleEnvironment(words)
+def environment(words) -> ArticleEnvironment:
+    return ArticleEnvironment(words)
 
 
 @pytest.fixture
@@ -97,12 +98,34 @@ SET = '{% set run = estimate(model="llama-3.1-8b", method="qlora", sequence_leng
 def test_the_words_are_these(words):
     assert set(words.variables) == {"models", "gpus", "methods", "presets", "measurements", "sources"}
     assert set(words.functions) == {
-        "estimate", "compare", "fits", "table", "bars", "checklist", "headline", "saved", "saved_share", "times",
-        "units_note", "not_advice",
+        "estimate",
+        "compare",
+        "fits",
+        "table",
+        "bars",
+        "checklist",
+        "headline",
+        "saved",
+        "saved_share",
+        "times",
+        "units_note",
+        "not_advice",
     }
     assert set(words.filters) == {
-        "gb", "gib", "number", "percent", "parameters", "count", "bytes", "bytes_per_parameter", "duration", "date",
-        "label", "verdict", "cite", "cite_full",
+        "gb",
+        "gib",
+        "number",
+        "percent",
+        "parameters",
+        "count",
+        "bytes",
+        "bytes_per_parameter",
+        "duration",
+        "date",
+        "label",
+        "verdict",
+        "cite",
+        "cite_full",
     }
     for word in (*words.functions.values(), *words.filters.values()):
         assert word.__doc__, word
@@ -112,7 +135,9 @@ def test_the_words_work_in_any_jinja_environment(words):
     bare = Environment()
     bare.globals.update(words.functions, **words.variables)
     bare.filters.update(words.filters)
-    page = bare.from_string('{{ gpus["rtx-4090"].box | gb }} {{ estimate(model="llama-3.1-8b", method="lora").peak > 0 }}')
+    page = bare.from_string(
+        '{{ gpus["rtx-4090"].box | gb }} {{ estimate(model="llama-3.1-8b", method="lora").peak > 0 }}'
+    )
     assert text_of(page.render(locale="de")) == "24\u00a0GB True"
 
 
@@ -169,8 +194,10 @@ def test_sixteen_bytes_per_parameter(value, say):
     assert by_part["weights"] == pytest.approx(2, abs=0.01)
     assert by_part["master_weights"] == pytest.approx(4, abs=0.01)
     assert by_part["optimizer_states"] == pytest.approx(8, abs=0.01)
-    page = say('{{ table(estimate(model="llama-3.1-8b", method="full").state, columns=["part", "formula", '
-               '"bytes_per_parameter", "total", "source"]) }}')
+    page = say(
+        '{{ table(estimate(model="llama-3.1-8b", method="full").state, columns=["part", "formula", '
+        '"bytes_per_parameter", "total", "source"]) }}'
+    )
     assert "8,030,261,248 × 2 × 4\u00a0bytes" in page
     assert "Rajbhandari et al. 2019" in page
     assert re.search(r'class="vg-total".*value="16\.0000\d*">16</data>', page)
@@ -179,7 +206,11 @@ def test_sixteen_bytes_per_parameter(value, say):
 def test_compare_varies_the_first_key_slowest(value):
     runs = value('compare(model=["llama-3.1-8b", "qwen2.5-14b"], method=["lora", "qlora"])')
     assert [(run.recipe["model"], run.recipe["method"]) for run in runs] == [
-        ("llama-3.1-8b", "lora"), ("llama-3.1-8b", "qlora"), ("qwen2.5-14b", "lora"), ("qwen2.5-14b", "qlora")]
+        ("llama-3.1-8b", "lora"),
+        ("llama-3.1-8b", "qlora"),
+        ("qwen2.5-14b", "lora"),
+        ("qwen2.5-14b", "qlora"),
+    ]
 
 
 def test_a_list_of_modules_is_one_value(value):
@@ -187,7 +218,7 @@ def test_a_list_of_modules_is_one_value(value):
 
 
 def test_saved_and_times(value):
-    small, large = ('estimate(model="llama-3.1-8b", method="%s")' % method for method in ("qlora", "lora"))
+    small, large = (f'estimate(model="llama-3.1-8b", method="{method}")' for method in ("qlora", "lora"))
     saved = value(f"saved({large}, {small})")
     assert saved == value(large).peak - value(small).peak > 0
     assert float(value(f"times({small}, {large})")) == value(f"{large}.peak / {small}.peak")
@@ -203,21 +234,24 @@ TWO_WAY = (
 BLOCKS = {
     "two-way": TWO_WAY,
     "fits": SET + '{{ table(fits(run, gpus.where(memory_at_least=30)), columns=["gpu", "verdict", "headroom"]) }}',
-    "records": '{{ table(gpus.where(segment="consumer"), columns=["name", "box_gb", "memory", "bandwidth_gb_s", "bf16", '
-               '"ecc", "released", "source"], sort="-memory") }}',
+    "records": '{{ table(gpus.where(segment="consumer"), columns=["name", "box_gb", "memory", "bandwidth_gb_s", '
+    '"bf16", "ecc", "released", "source"], sort="-memory") }}',
     "parts": SET + '{{ table(run.parts, columns=["part", "formula", "total", "share"]) }}',
     "moments": SET + '{{ table(run.moments, columns=["step", "total", "share"]) }}',
-    "parts of runs": '{{ table(compare(model="llama-3.1-8b", method=["full", "lora", "qlora"]), rows="part", across="method") }}',
+    "parts of runs": '{{ table(compare(model="llama-3.1-8b", method=["full", "lora", "qlora"]), rows="part", '
+    'across="method") }}',
     "verdicts": '{{ table(compare(model=["llama-3.1-8b", "qwen2.5-32b"], gpu=["rtx-4090", "h100-sxm"], method=["lora", '
-                '"qlora"]), rows=["model", "method"], across="gpu", cell=["verdict", "peak"]) }}',
+    '"qlora"]), rows=["model", "method"], across="gpu", cell=["verdict", "peak"]) }}',
     "sources": '{{ table(sources, columns=["source", "published", "accessed"], sort="source") }}',
     "bar": SET + '{{ bars(run, limits=["rtx-4090"]) }}',
-    "bars": '{{ bars(compare(model="llama-3.1-8b", method=["full", "lora", "qlora"]), label="method", limits=["h100-sxm"]) }}',
+    "bars": '{{ bars(compare(model="llama-3.1-8b", method=["full", "lora", "qlora"]), label="method", '
+    'limits=["h100-sxm"]) }}',
     "buying": SET + "{{ checklist(run) }}",
     "renting": SET + '{{ checklist(run, name="renting") }}',
     "note": "{{ units_note() }}",
     "advice": "{{ not_advice() }}",
-    "cite": '{{ "hu-2021-lora" | cite }}{{ gpus["rtx-4090"] | cite("memory_mib") }}{{ sources["hu-2021-lora"] | cite_full }}',
+    "cite": '{{ "hu-2021-lora" | cite }}{{ gpus["rtx-4090"] | cite("memory_mib") }}'
+    '{{ sources["hu-2021-lora"] | cite_full }}',
 }
 
 
@@ -250,8 +284,15 @@ def test_a_two_way_table_says_what_it_holds_for(say):
     html = say(TWO_WAY)
     caption = text_of(re.search(r"<figcaption.*?</figcaption>", html)[0])
     assert "In the cells: Peak memory." in caption
-    for condition in ("micro-batch 1", "sequence length 2048", "with gradient checkpointing",
-                      "optimizer adamw_torch_fused", "loss: all logits at once", "LoRA rank 16", "1\u00a0GPU"):
+    for condition in (
+        "micro-batch 1",
+        "sequence length 2048",
+        "with gradient checkpointing",
+        "optimizer adamw_torch_fused",
+        "loss: all logits at once",
+        "LoRA rank 16",
+        "1\u00a0GPU",
+    ):
         assert condition in caption
     assert "precision: FP32 weights with BF16 autocast (Full fine-tuning), BF16 with autocast (QLoRA)" in caption
     assert "Llama 3.1 8B" not in caption, "it stands in a row"
@@ -260,28 +301,39 @@ def test_a_two_way_table_says_what_it_holds_for(say):
 
 
 def test_what_varies_unseen_is_named(say):
-    html = say('{{ table(compare(model="llama-3.1-8b", method="lora", sequence_length=[1024, 4096]), rows="sequence_length",'
-               ' across="method", cell="peak") }}')
+    html = say(
+        '{{ table(compare(model="llama-3.1-8b", method="lora", sequence_length=[1024, 4096]), rows="sequence_length",'
+        ' across="method", cell="peak") }}'
+    )
     assert "sequence length" not in re.search(r"Conditions:.*?GPU\.", html)[0]
-    html = say('{{ table(compare(model="llama-3.1-8b", method="lora", sequence_length=[1024, 4096]), columns=["peak"]) }}')
+    html = say(
+        '{{ table(compare(model="llama-3.1-8b", method="lora", sequence_length=[1024, 4096]), columns=["peak"]) }}'
+    )
     assert "sequence length 1024 / 4096" in html
 
 
 def test_a_condition_as_a_heading_carries_its_name(say):
-    html = say('{{ table(compare(model="llama-3.1-8b", method="qlora", sequence_length=[2048, 8192], prepare_kbit=[false]),'
-               ' rows="model", across=["sequence_length", "prepare_kbit"], cell="peak") }}', "de")
+    html = say(
+        '{{ table(compare(model="llama-3.1-8b", method="qlora", sequence_length=[2048, 8192], prepare_kbit=[false]),'
+        ' rows="model", across=["sequence_length", "prepare_kbit"], cell="peak") }}',
+        "de",
+    )
     assert "Sequenzlänge 2048 · ohne Vorbereitung für k-Bit-Training" in html
 
 
 def test_arithmetic_only_figures_say_so(say):
-    html = say('{{ table(compare(model="llama-3.1-8b", method="lora", loss=["standard", "fused"]), rows="loss", '
-               'across="method", cell="peak") }}')
+    html = say(
+        '{{ table(compare(model="llama-3.1-8b", method="lora", loss=["standard", "fused"]), rows="loss", '
+        'across="method", cell="peak") }}'
+    )
     assert "Partly calculated only, with nothing yet to compare with: logits inside the loss kernel." in html
 
 
 def test_a_column_of_amounts_has_one_style(say):
-    html = say('{{ table(compare(model=["llama-3.2-1b", "llama-3.1-70b"], method="lora"), rows="model", across="method", '
-               'cell="peak") }}')
+    html = say(
+        '{{ table(compare(model=["llama-3.2-1b", "llama-3.1-70b"], method="lora"), rows="model", across="method", '
+        'cell="peak") }}'
+    )
     assert all(re.fullmatch(r"[\d,]+\.\d\u00a0GB", cell) for cell in re.findall(r'value="\d+">(.*?)</data>', html))
 
 
@@ -290,7 +342,9 @@ def test_printed_parts_add_up_or_the_table_says_that_they_are_rounded(say, value
         run = value(f'estimate(model="llama-3.1-8b", method="{method}")')
         decimals = units.gb_column_decimals([run.peak])
         printed = sum(units.rounded(run.part(part), units.GB, decimals) for part in PARTS)
-        html = say(f'{{{{ table(estimate(model="llama-3.1-8b", method="{method}").parts, columns=["part", "total"]) }}}}')
+        html = say(
+            f'{{{{ table(estimate(model="llama-3.1-8b", method="{method}").parts, columns=["part", "total"]) }}}}'
+        )
         total = units.rounded(run.peak, units.GB, decimals)
         assert abs(printed - total) <= len(run.parts)
         assert ("The parts are rounded" in html) == (printed != total)
@@ -310,7 +364,10 @@ def test_sort_puts_missing_values_last(say):
 
 def test_the_segments_of_a_bar_fill_it(say, value):
     html = say('{{ bars(estimate(model="llama-3.1-8b", method="qlora")) }}')
-    widths = [float(width) for width in re.findall(r'class="vg-part vg-part--\w+" x="[\d.]+%" y="\d+" width="([\d.]+)%"', html)]
+    widths = [
+        float(width)
+        for width in re.findall(r'class="vg-part vg-part--\w+" x="[\d.]+%" y="\d+" width="([\d.]+)%"', html)
+    ]
     assert sum(widths) == pytest.approx(100, abs=0.2)
     assert "<details" in html and "<table" in html and "<desc" in html
 
@@ -366,6 +423,6 @@ def test_a_checklist_that_is_wrong_is_a_finding_with_its_line(tmp_path):
 
 
 def test_data_is_escaped(environment, words):
-    hostile = template.Words({**words.variables, "name": '<b onclick="x()">&[a](http://b)'}, words.functions, words.filters)
-    rendered = template.render("{{ name }}", "page.md", template.ArticleEnvironment(hostile), locale="en")
+    hostile = Words({**words.variables, "name": '<b onclick="x()">&[a](http://b)'}, words.functions, words.filters)
+    rendered = template.render("{{ name }}", "page.md", ArticleEnvironment(hostile), locale="en")
     assert rendered.text == "&lt;b onclick=&#34;x()&#34;&gt;&amp;&#91;a](http://b)"

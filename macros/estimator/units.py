@@ -140,7 +140,7 @@ def percent_text(numerator, denominator, decimal, group, minus):
 
 
 def significant_decimals(numerator, denominator, digits):
-    """Decimals that leave a ratio ≥ 0 so many significant digits, none below zero decimals; below 1 as many as digits."""
+    """Decimals that leave a ratio ≥ 0 so many significant digits; below 1 as many decimals as digits."""
     if rounded(numerator, denominator, digits) < power_of_ten(digits):
         return digits
     decimals = digits - 1
