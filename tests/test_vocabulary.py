@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from jinja2 import Environment
 
-from macros import chart, checklist, dataset, language, template, vocabulary
+from macros import caption, chart, checklist, dataset, language, template, vocabulary
 from macros.environment import ArticleEnvironment, Words
 from macros.estimator import PARTS, units
 from macros.findings import DataErrors
@@ -321,12 +322,20 @@ def test_a_condition_as_a_heading_carries_its_name(say):
     assert "Sequenzlänge 2048 · ohne Vorbereitung für k-Bit-Training" in html
 
 
-def test_arithmetic_only_figures_say_so(say):
-    html = say(
-        '{{ table(compare(model="llama-3.1-8b", method="lora", loss=["standard", "fused"]), rows="loss", '
-        'across="method", cell="peak") }}'
-    )
-    assert "Partly calculated only, with nothing yet to compare with: logits inside the loss kernel." in html
+def test_arithmetic_only_figures_say_so(value):
+    runs = value('compare(model="llama-3.1-8b", method=["full", "lora"])')
+    for run, evidence in zip(runs, ("arithmetic", "oracle"), strict=True):
+        run.estimate = replace(run.estimate, evidence=evidence)
+    said = caption.sentences(language.load("en"), runs, ["method"])
+    assert "Partly calculated only, with nothing yet to compare with: Full fine-tuning." in said
+    said = caption.sentences(language.load("en"), runs[:1], ["method"])
+    assert "Calculated only: there is nothing yet to compare these values with." in said
+
+
+def test_what_is_left_out_names_the_models_it_holds_for(value):
+    runs = value('compare(model=["llama-3.1-8b", "qwen2.5-14b"], method="lora")')
+    runs[1].estimate = replace(runs[1].estimate, warnings=("omits_vision",))
+    assert "Qwen2.5 14B: Without the vision part of the model." in caption.sentences(language.load("en"), runs, ["model"])
 
 
 def test_a_column_of_amounts_has_one_style(say):
