@@ -8,11 +8,13 @@ loss/loss_utils.py; PEFT 0.21.2 tuners/lora/layer.py and bnb.py; bitsandbytes 0.
 
 from __future__ import annotations
 
+import math
+
 from .architecture import Architecture, LayerShape
 from .parameters import Linear, adapter_rank, linears, targets
 from .recipe import Recipe
 from .states import stream_width
-from .tape import CAST, DEQUANTIZED, LOGITS, LOSS, NEW, SAME, WORKSPACE, Tape, Value
+from .tape import CAST, DEQUANTIZED, GRADIENT, LOGITS, LOSS, NEW, REUSED, SAME, WORKSPACE, Tape, Value
 
 
 class Builder:
@@ -39,6 +41,8 @@ class Builder:
         """
         tape = self.tape
         weight = tape.weight(channels or self.arch.hidden_size, self.width, self.full)
+        if self.recipe.kernels != "none":
+            return self.rms_norm_kernel(x, rows)
         x32 = tape.to(x, 4)
         square = self.square(x32)
         variance = tape.mean(square)
@@ -51,6 +55,17 @@ class Builder:
         if style == "gemma":
             return tape.to(tape.multiply_rows(normed, tape.to(weight, 4)), x.width)
         return tape.to(tape.multiply_rows(normed, weight), x.width)
+
+    def rms_norm_kernel(self, x: Value, rows: int) -> Value:
+        """LigerRMSNormFunction and Unsloth's like it: saves x and one number per row; the gradient overwrites dY.
+
+        Gemma's norms follow each other without a copy between, so there dX is a tensor of its own.
+        Source: liger-kernel 0.8.5 ops/rms_norm.py, transformers/monkey_patch.py.
+        """
+        tape = self.tape
+        inverse = tape.record([], Value(rows, 0, 0, 4, False, 0), [], [])
+        how = NEW if self.arch.family.norm == "gemma" else SAME
+        return tape.custom([x, inverse], tape.like(x), [x, inverse], [(x, how)])
 
     def square(self, x32: Value) -> Value:
         """x.pow(2); its gradient makes x.pow(1) and 2 · x.pow(1) on the way (pow_backward)."""
@@ -101,6 +116,8 @@ class Builder:
     def rotary(self, x: Value, table: Value) -> Value:
         """apply_rotary_pos_emb for one of query and key: x · cos + rotate_half(x) · sin."""
         tape = self.tape
+        if self.recipe.kernels != "none":
+            return tape.view(x)  # rotated in place, forwards and backwards; liger-kernel 0.8.5 ops/rope.py
         width = max(x.width, self.arch.family.rotary_width)
         straight = tape.scale_by(x, table, width)
         half = x.per_token // 2
@@ -239,11 +256,21 @@ class Builder:
             gate, up = tape.chunk(self.linear(x, "gate_up_proj"), 2)
             product = tape.multiply(up, tape.unary(gate))
         else:
-            gate = tape.unary(self.linear(x, "gate_proj"))
-            product = tape.multiply(gate, self.linear(x, "up_proj"))
+            gate = self.linear(x, "gate_proj")
+            if self.recipe.kernels in ("none", "foak"):
+                product = tape.multiply(tape.unary(gate), self.linear(x, "up_proj"))
+            else:
+                product = self.gated_kernel(gate, self.linear(x, "up_proj"))
         result = self.linear(product, "down_proj")
         tape.hold(x, product)
         return result
+
+    def gated_kernel(self, gate: Value, up: Value) -> Value:
+        """LigerSiLUMulFunction: saves both factors, whose memory its backward reuses for their gradients.
+
+        Source: liger-kernel 0.8.5 ops/swiglu.py; Unsloth's swiglu.py works alike.
+        """
+        return self.tape.custom([gate, up], self.tape.like(gate), [gate, up], [(gate, REUSED), (up, REUSED)])
 
     def experts(self, x: Value) -> Value:
         """MixtralSparseMoeBlock with grouped_mm_experts_forward: each token once per chosen expert, sorted by expert.
@@ -313,18 +340,23 @@ class Builder:
         return hidden
 
     # ---- the head ----
-    def head(self, x: Value) -> Value:
-        """From the last hidden state to the loss: final norm, head, logits in float32, cross-entropy.
+    def head(self, x: Value) -> Value | None:
+        """From the last hidden state to the loss. Returns the logits if the loss builds them.
 
-        Returns the logits. The tape ends with the loss, whose gradient nll_loss_backward spreads over a tensor like
-        the log-probabilities. Source: modeling_llama.py, LlamaForCausalLM.forward; loss/loss_utils.py.
+        Source: modeling_llama.py, LlamaForCausalLM.forward.
         """
         tape, arch = self.tape, self.arch
         tape.tag = "layer"
         hidden = self.rms_norm(x)
+        weight = tape.weight(arch.vocab_size * arch.hidden_size, self.width, self.full)
+        if self.recipe.loss == "chunked":
+            self.tiled_loss(hidden, weight)
+            return None
+        if self.recipe.loss == "fused":
+            self.fused_linear_loss(hidden, weight)
+            return None
         tape.tag = "head"
         tape.kind = LOGITS
-        weight = tape.weight(arch.vocab_size * arch.hidden_size, self.width, self.full)
         logits = tape.matmul(hidden, weight, arch.vocab_size)
         if arch.family.logits_scale:
             logits = tape.scale(logits)
@@ -332,8 +364,91 @@ class Builder:
             logits = tape.scale(tape.unary(tape.scale(logits), save_output=True))
         tape.tag = "loss"
         tape.kind = LOSS
-        wide = tape.to(logits, 4)
-        log_probabilities = tape.unary(wide, save_output=True)
-        tape.custom([log_probabilities], Value(0, 1, 0, 4, False, LOSS), [], [(log_probabilities, NEW)])
-        tape.hold(wide, logits, hidden)
+        self.cross_entropy(tape.to(logits, 4))
+        tape.hold(logits, hidden)
         return logits
+
+    def cross_entropy(self, logits: Value) -> None:
+        """ForCausalLMLoss: log_softmax and nll_loss on float32 logits, or a kernel that overwrites them.
+
+        nll_loss_backward makes a tensor like the log-probabilities. Unsloth's and FOAK's cross-entropy kernel saves
+        the logits and one number per token and writes the gradient over the logits.
+        Source: transformers 5.24.0 loss/loss_utils.py; unsloth kernels/cross_entropy_loss.py.
+        """
+        tape = self.tape
+        loss = Value(0, 1, 0, 4, False, LOSS)
+        if self.recipe.kernels in ("foak", "unsloth"):
+            sums = tape.record([], Value(1, 0, 0, 4, False, LOSS), [], [])
+            tape.custom([logits, sums], loss, [logits, sums], [(logits, REUSED)])
+        else:
+            log_probabilities = tape.unary(logits, save_output=True)
+            tape.custom([log_probabilities], loss, [], [(log_probabilities, NEW)])
+        tape.hold(logits)
+
+    def tiled_loss(self, hidden: Value, weight: Value) -> None:
+        """TRL's fused head: trained positions only, logits tile by tile in one buffer, float32 gradients.
+
+        Source: TRL 1.16.0 trainer/utils.py _fused_forward, kernels/chunked_logprob.py ChunkedLogProbFunction.
+        """
+        tape, arch, recipe = self.tape, self.arch, self.recipe
+        trained = trained_tokens(recipe)
+        compute = 2 if recipe.autocast else hidden.width
+        rows = min(trained, TRL_TOKEN_CHUNK)
+        tile = rows * TRL_VOCABULARY_CHUNK * compute
+        if hidden.width != compute:
+            tile += rows * arch.hidden_size * compute
+        if weight.width != compute:
+            tile += min(TRL_VOCABULARY_CHUNK, arch.vocab_size) * arch.hidden_size * compute
+        tape.tag = "loss"
+        labels = tape.record([], Value(0, trained, 0, 8, False, LOSS), [], [])
+        chosen = Value(0, trained * arch.hidden_size, 0, hidden.width, False, 0)
+        tape.custom([hidden, labels], chosen, [labels], [(hidden, NEW)])
+        # Saved: log-sum-exp and entropy; in the forward seven more vectors of float32.
+        vectors = tape.record([], Value(0, 2 * trained, 0, 4, False, LOSS), [], [])
+        tape.tag = "head"
+        forward = Value(0, tile + 28 * trained, 0, 1, False, LOGITS)
+        wide = tile
+        if hidden.width != 4:
+            wide += 4 * trained * arch.hidden_size
+        if weight.requires_grad and weight.width != 4:
+            wide += 4 * arch.vocab_size * arch.hidden_size
+        backward = Value(0, wide, 0, 1, False, LOGITS)
+        grads = [(weight, NEW), (chosen, NEW)]
+        tape.custom([chosen, vectors], Value(0, 1, 0, 4, False, LOSS), [chosen, vectors], grads, forward, backward)
+
+    def fused_linear_loss(self, hidden: Value, weight: Value) -> None:
+        """Liger's fused linear cross-entropy: gradients are made in the forward, chunk by chunk of tokens.
+
+        A chunk has as many tokens as make its logits no larger than the hidden states, rounded up to a power of two.
+        Source: liger-kernel 0.8.5 ops/fused_linear_cross_entropy.py.
+        """
+        tape, arch, recipe = self.tape, self.arch, self.recipe
+        tokens = recipe.tokens
+        pieces = (arch.vocab_size + arch.hidden_size - 1) // arch.hidden_size
+        chunk = 1
+        while chunk * pieces < tokens:
+            chunk = chunk * 2
+        compute = 2 if recipe.autocast else hidden.width
+        buffer = min(chunk, tokens) * arch.vocab_size * compute
+        if weight.width != compute and not weight.requires_grad:
+            buffer += arch.vocab_size * arch.hidden_size * compute
+        tape.tag = "loss"
+        saved = [tape.record([], Value(hidden.per_token, 0, 0, hidden.width, False, LOSS), [], [])]
+        grads = [(hidden, REUSED)]
+        if weight.requires_grad:
+            tape.matmul_input(weight)
+            saved.append(tape.record([], Value(0, weight.fixed, 0, weight.width, False, GRADIENT), [], []))
+            grads.append((weight, REUSED))
+        loss = Value(1, 0, 0, 4, False, LOSS)
+        tape.custom([hidden] + saved, loss, saved, grads, Value(0, buffer, 0, 1, False, LOGITS))
+
+
+# TRL 1.16.0 kernels/chunked_logprob.py TOKEN_CHUNK_SIZE and trainer/utils.py: positions and vocabulary entries of a tile.
+TRL_TOKEN_CHUNK = 4096
+TRL_VOCABULARY_CHUNK = 32768
+
+
+def trained_tokens(recipe: Recipe) -> int:
+    """Positions that have a label: all but the first of each sequence, or a share of them."""
+    positions = recipe.micro_batch_size * (recipe.sequence_length - 1)
+    return max(1, math.ceil(positions * recipe.trained_token_share))

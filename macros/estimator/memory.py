@@ -280,7 +280,7 @@ class Step:
             inside.plus("weight_casts", 0, casts, 0)
 
         def among(base: State, peaks: Peaks, tag: str) -> list[State]:
-            return [base.copy().plus_kinds(live[3]) for live in peaks.states.get(tag, [])]
+            return [base.copy().plus_kinds(live[3]) for live in peaks.states.get(tag, [])] or [base.copy()]
 
         result = {"load": [State({}).plus("weights", 0, weight_bytes(arch, recipe), 0)]}
         result["forward_end"] = [inside.copy().plus("layer_activations", hidden, 0, 0)]

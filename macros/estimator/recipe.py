@@ -49,6 +49,7 @@ class Recipe:
     micro_batch_size   sequences per forward pass
     sequence_length    tokens per sequence, padding included
     lora_r             rank of each adapter (lora and qlora)
+    trained_token_share   share of the tokens that have a label; only a loss that skips the others depends on it
     target_modules     "all-linear" or module names; PEFT never adapts the head by "all-linear"
     """
 
@@ -73,6 +74,7 @@ class Recipe:
     keep_outputs: bool
     padding: bool
     master_gradients: str
+    trained_token_share: float
 
     @property
     def tokens(self) -> int:
@@ -121,6 +123,8 @@ class Recipe:
             self.keep_outputs,
             self.padding,
             self.master_gradients,
+            # Losses in chunks do not grow evenly with the number of tokens.
+            (self.micro_batch_size, self.sequence_length, self.trained_token_share) if self.loss != "standard" else None,
         )
 
     def conditions(self) -> dict[str, object]:
@@ -206,6 +210,7 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
         keep_outputs=_flag(keys, "keep_outputs", False),
         padding=_flag(keys, "padding", False),
         master_gradients=_choice(keys, "master_gradients", MASTER_GRADIENTS, "param"),
+        trained_token_share=_trained_share(keys),
     )
 
 
@@ -240,6 +245,13 @@ def _share(keys: dict[str, object], key: str, default: float) -> float:
     value = keys.get(key, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
         raise ValueError(f"{key} must be a number from 0 to below 1, got {value!r}")
+    return float(value)
+
+
+def _trained_share(keys: dict[str, object]) -> float:
+    value = keys.get("trained_token_share", 1.0)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+        raise ValueError(f"trained_token_share must be a number above 0 and up to 1, got {value!r}")
     return float(value)
 
 

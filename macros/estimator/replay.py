@@ -11,7 +11,7 @@ over), torch/utils/checkpoint.py (recomputation stops after the last tensor that
 
 from __future__ import annotations
 
-from .tape import BACKWARD, GRADIENT, KINDS, LOGITS, LOSS, NEW, PART, SAME, Tape, Value
+from .tape import BACKWARD, GRADIENT, KINDS, LOGITS, LOSS, NEW, PART, REUSED, SAME, Op, Tape, Value
 
 
 class Peaks:
@@ -154,6 +154,12 @@ class Replay:
             self.release(first)
             self.release(gradient)
 
+    def release_saved(self, op: Op) -> None:
+        """The op has run: what only it had saved is freed."""
+        for value in op.saved:
+            value.saves -= 1
+            self.drop_unsaved(value)
+
     def begin_backward(self, tag: str) -> None:
         """The gradient of the stage's output comes in."""
         output = self.ops[-1].output
@@ -177,6 +183,9 @@ class Replay:
                 self.count(op.backward_workspace, 1)
                 self.see(tag)
             made = []
+            reusing = any(how == REUSED for _, how in op.grads)
+            if reusing:
+                self.release_saved(op)
             for value, how in op.grads:
                 if how == SAME:
                     self.owners[id(gradient)] += 1
@@ -184,6 +193,8 @@ class Replay:
                 elif how == PART:
                     self.owners[id(gradient)] += 1
                     self.parts.setdefault(id(value), []).append(gradient)
+                elif how == REUSED:
+                    made.append((value, self.allocate(value)))
                 elif how == NEW:
                     made.append((value, self.allocate(value)))
                     self.see(tag)
@@ -194,9 +205,8 @@ class Replay:
                     self.release(full)
             if op.backward_workspace is not None:
                 self.count(op.backward_workspace, -1)
-            for value in op.saved:
-                value.saves -= 1
-                self.drop_unsaved(value)
+            if not reusing:
+                self.release_saved(op)
             self.release(gradient)
             for value, part in made:
                 self.arrive(value, part, tag)

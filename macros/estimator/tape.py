@@ -11,7 +11,9 @@ ACTIVATION, CHECKPOINT, CAST, DEQUANTIZED, BACKWARD, GRADIENT, WORKSPACE, LOGITS
 KINDS = 9
 
 # How the gradient of an input comes about.
-SAME, NEW, REDUCED, PART = range(4)
+# SAME: the output's gradient itself; NEW: a tensor of the input's shape; REDUCED: a full product, then its sum; PART: one
+# part of a cat; REUSED: written over what the op had saved.
+SAME, NEW, REDUCED, PART, REUSED = range(5)
 
 
 class Value:
