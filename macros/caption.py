@@ -24,6 +24,7 @@ _ORDER = (
     "optim",
     "foreach",
     "loss",
+    "trained_token_share",
     "precision",
     "base_dtype",
     "master_gradients",
@@ -51,6 +52,7 @@ _QUIET: Mapping[str, Any] = {
     "keep_outputs": False,
     "padding": False,
     "master_gradients": "param",
+    "trained_token_share": 1,
     "preset": "transformers-peft",
 }
 # Columns that depend on what a card offers.
@@ -64,6 +66,8 @@ def value_text(language: Language, key: str, value: Any) -> str:
         return language.text("value.none")
     if isinstance(value, bool):
         return language.text("value.yes" if value else "value.no")
+    if key == "trained_token_share":
+        return language.percent(exact(value))
     if isinstance(value, (int, float)):
         return language.number(exact(value))
     if isinstance(value, (list, tuple)):

@@ -42,6 +42,7 @@ _NUMBERS = (
     "gradient_accumulation_steps",
     "lora_r",
     "lora_dropout",
+    "trained_token_share",
 )
 
 

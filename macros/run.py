@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
 from macros.estimator import PARTS, Estimate
-from macros.estimator.recipe import ADAPTER_KEYS, MASTER_KEYS, QLORA_KEYS
+from macros.estimator.recipe import MASTER_KEYS, Recipe, applicable_keys
 from macros.findings import suggest
 from macros.records import Gpu, Model, Preset
 
@@ -251,11 +251,7 @@ class Run:
 
 def _idle_keys(conditions: Mapping[str, Any]) -> set[str]:
     """Recipe keys that say nothing about this run, such as a LoRA rank in full fine-tuning."""
-    idle: set[str] = set()
-    if conditions["method"] == "full":
-        idle.update(ADAPTER_KEYS)
-    if conditions["method"] != "qlora":
-        idle.update(QLORA_KEYS)
+    idle = {field.name for field in fields(Recipe)} - set(applicable_keys(conditions["method"]))
     if conditions["precision"] != "bf16-master":
         idle.update(MASTER_KEYS)
     return idle
