@@ -37,7 +37,7 @@ def test_drafts_are_left_out(sample_site: Path) -> None:
 
 def test_a_missing_translation_has_no_hreflang(sample_site: Path) -> None:
     page = (sample_site / "de" / "only-two" / "index.html").read_text(encoding="utf-8")
-    assert re.findall(r'<link rel="alternate" hreflang="([\w-]+)"', page) == ["de", "en", "x-default"]
+    assert re.findall(r'<link rel="alternate " hreflang="([\w-]+)"', page) == ["de", "en", "x-default"]
     menu = re.findall(r'href="([^"]+)" hreflang="(\w+)" lang="\w+" target="_self"', page)
     assert menu == [("./", "de"), ("../../en/only-two/", "en"), ("../../tr/", "tr")]
 
@@ -119,7 +119,7 @@ def test_mistakes_in_any_language_fail_the_build_with_all_of_them_named(project:
     done = run_mkdocs(project, "build", "--site-dir", str(tmp_path / "site"), *(["--strict"] if strict else []))
     assert done.returncode == 1
     said = done.stdout + done.stderr
-    assert "docs/de/second.md:8: " in said and "docs/tr/second.md:6: " in said
+    assert "docs/de/second.md:9: " in said and "docs/tr/second.md:7: " in said
     assert "Traceback" not in said
 
 
@@ -140,7 +140,7 @@ def test_search_index_carries_folded_words(sample_site: Path) -> None:
     ("word", "locale", "typed"),
     [
         ("Häuser", "de", {"haeuser", "hauser"}),
-        ("Straße", "de", {"strasse", "strase"}),
+        ("Straße", "de", {"strasse"}),
         ("GRÖSSE", "de", {"groesse", "grosse"}),
         ("ışık", "tr", {"isik", "işik"}),
         ("IŞIK", "tr", {"ışık", "isik"}),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mkdocs.plugins import event_priority
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+")
 _TAG = re.compile(r"<[^>]+>")
 _GERMAN_LONG = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _GERMAN_BARE = str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"})

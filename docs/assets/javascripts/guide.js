@@ -1,4 +1,4 @@
-/* One button per checklist: copies it as Markdown. The same text stands below the list for readers without JavaScript. */
+/* One button per checklist: copies it as Markdown. Without JavaScript the same text stands below the list. */
 (function () {
   "use strict";
   var words = document.querySelector("meta[name='vg:copy']");
@@ -18,5 +18,6 @@
       });
     });
     list.insertBefore(button, before);
+    before.hidden = true;
   });
 })();

@@ -1,0 +1,97 @@
+"""Every page in a real browser: nothing from outside, nothing too wide, no serious barrier, the answer on the first screen."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+WIDTHS = (320, 360, 1280)
+ARTICLES = ("lora-qlora-workstation",)
+
+
+def test_no_page_calls_another_host_or_breaks_its_own_policy(browser: Browser, host: str, addresses: list[str]) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="fr-FR")
+    page = context.new_page()
+    foreign: list[str] = []
+    missing: list[str] = []
+    said: list[str] = []
+    page.on("request", lambda request: foreign.append(request.url) if not request.url.startswith((host, "data:", "blob:")) else None)
+    page.on("response", lambda response: missing.append(response.url) if response.status >= 400 else None)
+    page.on("console", lambda message: said.append(f"{page.url}: {message.text}") if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))
+    for address in addresses:
+        page.goto(host + address, wait_until="networkidle")
+    context.close()
+    assert foreign == []
+    assert missing == []
+    assert said == []
+
+
+def test_no_page_is_wider_than_its_window(browser: Browser, host: str, addresses: list[str]) -> None:
+    context = browser.new_context(locale="fr-FR")
+    page = context.new_page()
+    wide = []
+    for address in addresses:
+        page.goto(host + address)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            if over > 0:
+                wide.append((address, width, over))
+    context.close()
+    assert wide == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_barrier(browser: Browser, host: str, addresses: list[str], scheme: str) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme, locale="fr-FR", reduced_motion="reduce")
+    page = context.new_page()
+    found = []
+    for address in addresses:
+        page.goto(host + address)
+        for violation in Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}).response["violations"]:
+            if violation["impact"] in ("serious", "critical"):
+                places = [" ".join(map(str, node["target"])) for node in violation["nodes"][:3]]
+                found.append((address, violation["id"], places))
+    context.close()
+    assert found == []
+
+
+@pytest.mark.parametrize("locale", ["de", "en", "tr"])
+@pytest.mark.parametrize("article", ARTICLES)
+def test_an_article_answers_on_the_first_screen_of_a_phone(browser: Browser, host: str, locale: str, article: str) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 640}, locale="fr-FR")
+    page = context.new_page()
+    page.goto(f"{host}{locale}/{article}/")
+    heading = page.locator("#short-answer").bounding_box()
+    figure = page.locator("#short-answer ~ p data.figure").first.bounding_box()
+    context.close()
+    assert heading and heading["y"] < 420
+    assert figure and figure["y"] + figure["height"] < 640
+
+
+def test_wide_tables_keep_their_first_column_on_a_phone(browser: Browser, host: str) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 640}, locale="fr-FR")
+    page = context.new_page()
+    page.goto(f"{host}de/lora-qlora-workstation/")
+    before, after, scrolled = page.evaluate(
+        """() => {
+          const box = [...document.querySelectorAll('.vg-table .vg-scroll')].find(b => b.scrollWidth > b.clientWidth + 40);
+          const cell = box.querySelector('tbody tr > :first-child');
+          const before = cell.getBoundingClientRect().left;
+          box.scrollLeft = 40;
+          return [before, cell.getBoundingClientRect().left, box.scrollLeft];
+        }"""
+    )
+    context.close()
+    assert scrolled == 40
+    assert abs(before - after) < 1.5
+
+
+def test_printing_leaves_out_the_frame_and_keeps_the_checklist(page: Page, host: str) -> None:
+    page.goto(f"{host}de/lora-qlora-workstation/")
+    page.emulate_media(media="print")
+    assert not page.locator(".md-header").is_visible()
+    assert not page.locator(".vg-copy").first.is_visible()
+    assert page.locator(".vg-checklist__items input").first.is_visible()
