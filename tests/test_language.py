@@ -55,7 +55,7 @@ SAME_AS_ENGLISH = {
 }
 # Only placeholders, signs and names that no language changes.
 _UNTRANSLATABLE = re.compile(
-    r"|\s|[.,:;()%€/×–≈−]|\{\w+\}|\b(GB|GiB|MiB|GB/s|TFLOPS|LoRA|QLoRA|NVIDIA|AMD|Apple|BF16|ECC|MIG|FlashAttention"
+    r"|\s|[.,:;()%€/×–≈−]|\{\w+\}|\b(GB|GiB|MiB|GB/s|TFLOPS|LoRA|QLoRA|DoRA|NVIDIA|AMD|Apple|BF16|ECC|MIG|FlashAttention"
     r"|PyTorch|SDPA|s|min|h|et|al)\b"
 )
 

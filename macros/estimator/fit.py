@@ -71,7 +71,7 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
         trainable_parameters=trainable_parameters(arch, recipe),
         conditions=recipe.conditions(),
         evidence=evidence_for(recipe),
-        warnings=warnings_for(arch),
+        warnings=warnings_for(arch, recipe),
         verdict=verdict,
         headroom_bytes=headroom,
     )
@@ -109,11 +109,18 @@ def evidence_for(recipe: Recipe) -> str:
         and recipe.kernels == "none"
         and recipe.gradient_accumulation_steps == 1
         and recipe.base_dtype != "float16"
+        and recipe.quantization in ("nf4", "fp4")
+        and not recipe.use_dora
+        and not recipe.modules_to_save
+        and not recipe.checkpoint_offload
         and (recipe.optim == "adamw_torch_fused" or recipe.optim == "adamw_torch")
     )
     return "oracle" if simulated else "arithmetic"
 
 
-def warnings_for(arch: Architecture) -> tuple[str, ...]:
+def warnings_for(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
     """Keys of what a reader must know about this figure."""
-    return tuple(part + "_omitted" for part in arch.omitted)
+    warnings = ["omits_" + part for part in arch.omitted]
+    if recipe.optim.startswith("paged"):
+        warnings.append("paged_states")
+    return tuple(warnings)

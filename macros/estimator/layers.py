@@ -74,43 +74,89 @@ class Builder:
 
     # ---- linear layers ----
     def linear(self, x: Value, name: str) -> Value:
-        """nn.Linear or bitsandbytes' Linear4bit, with PEFT's adapter around it if the layer is a target."""
+        """nn.Linear or a quantised layer, with PEFT's adapter around it if the layer is a target."""
         if self.quantized:
-            return self.linear_4bit(x, name)
+            return self.linear_quantized(x, name)
         linear = self.linears[name]
         tape = self.tape
         result = tape.matmul(x, tape.weight(linear.weight, self.recipe.weight_bytes, self.full), linear.outputs)
         if name not in self.targets:
             return result
         x = tape.to(x, self.recipe.adapter_bytes)
-        output = tape.add(result, self.lora(tape.dropout(x, self.recipe.lora_dropout), name))
+        output = tape.add(result, self.adapter(x, result, name))
         tape.hold(x)
         return tape.to(output, result.width)
 
+    def adapter(self, x: Value, result: Value, name: str) -> Value:
+        """What PEFT adds to the base layer's result."""
+        dropped = self.tape.dropout(x, self.recipe.lora_dropout)
+        if self.recipe.use_dora:
+            return self.dora(dropped, result, name)
+        return self.tape.scale(self.lora(dropped, name))
+
     def lora(self, source: Value, name: str) -> Value:
-        """lora_B(lora_A(x)) · scaling."""
+        """lora_B(lora_A(x))."""
         linear = self.linears[name]
         tape = self.tape
         r, width = self.recipe.lora_r, self.recipe.adapter_bytes
         down = tape.matmul(source, tape.weight(linear.inputs * r, width, True), r)
-        up = tape.matmul(down, tape.weight(linear.outputs * r, width, True), linear.outputs)
-        return tape.scale(up)
+        return tape.matmul(down, tape.weight(linear.outputs * r, width, True), linear.outputs)
 
-    def linear_4bit(self, x: Value, name: str) -> Value:
-        """Linear4bit: input cast to the compute dtype, weight dequantised, output cast back; PEFT clones the result."""
+    def dora(self, x: Value, result: Value, name: str) -> Value:
+        """DoraLinearLayer.forward: (m - 1) · base + m · lora · scaling, m the magnitude over the norm of the new weight.
+
+        The norm is taken without a gradient, but of full-size tensors: the product of the adapters with an identity
+        matrix, then weight, scaled product and their sum in the dtype of x. Source: peft/tuners/lora/dora.py.
+        """
+        linear, tape = self.linears[name], self.tape
+        width = self.recipe.adapter_bytes
+        identity = linear.inputs * linear.inputs * (width + (2 if self.recipe.autocast and width == 4 else 0))
+        product = linear.weight * (2 if self.recipe.autocast else width)
+        copies = 3 if x.width == result.width and not self.quantized else 4
+        scratch = max(identity, product + (copies - 1) * linear.weight * x.width)
+        magnitude = tape.weight(linear.outputs, width, True)
+        norm = Value(0, scratch, 0, 1, False, WORKSPACE)
+        scale = tape.custom([magnitude], Value(0, linear.outputs, 0, width, True, 0), [], [(magnitude, NEW)], norm)
+        lora = self.lora(x, name)
+        if self.recipe.lora_dropout > 0:
+            # Without the base layer's result for the dropped input, DoRA computes it again with the whole weight.
+            result = tape.matmul(x, tape.weight(linear.weight, x.width, False), linear.outputs)
+        part = tape.multiply_rows(result, tape.scale(scale))
+        return tape.add(part, tape.scale(tape.multiply_rows(lora, scale)))
+
+    def linear_quantized(self, x: Value, name: str) -> Value:
+        """A frozen quantised layer and PEFT's adapter: bitsandbytes' Linear4bit and Linear8bitLt, GPTQ, AWQ.
+
+        Linear4bit casts its input to the compute dtype and its result back, and PEFT clones the result.
+        """
         linear = self.linears[name]
-        tape = self.tape
+        tape, recipe = self.tape, self.recipe
         dequantized = Value(0, linear.weight, 0, 2, False, DEQUANTIZED)
-        result = tape.quantized_matmul(tape.to(x, 2), linear.outputs, dequantized)
-        result = tape.to(result, x.width)
+        if recipe.quantization == "int8":
+            result = self.matmul_int8(x, linear, dequantized)
+        else:
+            result = tape.quantized_matmul(tape.to(x, 2), linear.outputs, dequantized)
+            result = tape.to(result, x.width)
         if name not in self.targets:
             return result
-        result = tape.custom([result], tape.like(result), [], [(result, SAME)])
-        if not self.recipe.autocast:
-            x = tape.to(x, self.recipe.adapter_bytes)
-        output = tape.to(self.lora(tape.dropout(x, self.recipe.lora_dropout), name), result.width)
+        if recipe.four_bit:
+            result = tape.custom([result], tape.like(result), [], [(result, SAME)])
+        if not recipe.autocast:
+            x = tape.to(x, recipe.adapter_bytes)
+        output = tape.to(self.adapter(x, result, name), result.width)
         tape.hold(x)
         return tape.add(result, output)
+
+    def matmul_int8(self, x: Value, linear: Linear, dequantized: Value) -> Value:
+        """MatMul8bitLt: the input in float16 and in int8, an int32 product; the weight is dequantised for the backward.
+
+        The input is kept as an attribute of the op, so it stays even under checkpointing, until the graph is gone.
+        """
+        tape = self.tape
+        output = Value(linear.outputs, 0, 0, x.width, False, 0)
+        forward = Value(3 * linear.inputs + 4 * linear.outputs, 0, 0, 1, False, WORKSPACE)
+        tape.pin(x)
+        return tape.custom([x], output, [x], [(x, NEW)], forward, dequantized)
 
     # ---- attention ----
     def rotary(self, x: Value, table: Value) -> Value:
@@ -348,7 +394,8 @@ class Builder:
         tape, arch = self.tape, self.arch
         tape.tag = "layer"
         hidden = self.rms_norm(x)
-        weight = tape.weight(arch.vocab_size * arch.hidden_size, self.width, self.full)
+        trained = self.full or "lm_head" in self.recipe.modules_to_save
+        weight = tape.weight(arch.vocab_size * arch.hidden_size, self.width, trained)
         if self.recipe.loss == "chunked":
             self.tiled_loss(hidden, weight)
             return None

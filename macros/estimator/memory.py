@@ -21,7 +21,6 @@ from .states import (
     optimizer_state_bytes,
     optimizer_temporary_bytes,
     stream_width,
-    trained_width,
     weight_bytes,
 )
 from .tape import KINDS
@@ -262,7 +261,8 @@ class Step:
     def stack(self, state: State, layers: int) -> State:
         """Add what the lowest layers keep for their backward."""
         if self.recipe.gradient_checkpointing:
-            return state.plus("checkpoints", layers * self.width * self.arch.hidden_size, 0, 0)
+            kept = min(layers, 1) if self.recipe.checkpoint_offload else layers
+            state.plus("checkpoints", kept * self.width * self.arch.hidden_size, 0, 0)
         above_first = self.arch.layers[1:layers]
         for shape, stage in self.stages.items():
             state.plus_kinds(stage.saved, above_first.count(shape))
@@ -320,8 +320,9 @@ class Step:
         """The last thing that the backward does; a tied table's gradient exists already and gets the second one added."""
         arch, recipe = self.arch, self.recipe
         state = self.all_gradients().plus_kinds(self.head.saved)
-        if recipe.adapted:
+        trained = not recipe.adapted or "embed_tokens" in recipe.modules_to_save
+        if not trained:
             return state
-        if arch.tie_word_embeddings or self.accumulating:
-            state.plus("backward_temporaries", 0, embedding_weights(arch) * trained_width(recipe), 0)
+        if self.accumulating or (arch.tie_word_embeddings and not recipe.adapted):
+            state.plus("backward_temporaries", 0, embedding_weights(arch) * self.width, 0)
         return state.plus("backward_temporaries", self.width * arch.hidden_size, 0, 0)

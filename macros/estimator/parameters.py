@@ -36,6 +36,7 @@ class Linear:
 class Tensors:
     """Trained tensors of one shape: rows · columns elements, `copies` of them; a vector has one row.
 
+    width       bytes of an element and of its gradient
     table       token embedding or head
     embedding   token embedding
     """
@@ -43,8 +44,14 @@ class Tensors:
     rows: int
     columns: int
     copies: int
+    width: int
     table: bool = False
     embedding: bool = False
+
+    @property
+    def count(self) -> int:
+        """Elements of one of them."""
+        return self.rows * self.columns
 
 
 def linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
@@ -111,14 +118,14 @@ def parameter_count(arch: Architecture) -> int:
     return total
 
 
-def quantized_weights(arch: Architecture) -> list[tuple[int, int]]:
-    """Elements and number of the matrices that 4-bit loading quantises: every nn.Linear but the head."""
-    matrices = []
-    for shape, count in arch.layer_counts():
-        for linear in linears(arch, shape):
-            if linear.experts == 0:
-                matrices.append((linear.weight, count))
-    return matrices
+def quantized_weights(arch: Architecture) -> list[tuple[Linear, int]]:
+    """The layers that quantised loading covers, with their number: every nn.Linear but the head, no stacked experts."""
+    return [
+        (linear, count)
+        for shape, count in arch.layer_counts()
+        for linear in linears(arch, shape)
+        if linear.experts == 0
+    ]
 
 
 def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
@@ -150,39 +157,54 @@ def adapter_rank(linear: Linear, recipe: Recipe) -> int:
 
 
 def trained_tensors(arch: Architecture, recipe: Recipe) -> list[Tensors]:
-    """Every tensor that gets a gradient, by shape."""
-    tensors = []
+    """Every tensor that gets a gradient, by shape.
+
+    PEFT casts adapters to float32 unless told otherwise, but not copies of whole modules (modules_to_save).
+    """
     if recipe.adapted:
-        names = targets(arch, recipe)
-        for shape, count in arch.layer_counts():
-            for linear in linears(arch, shape):
-                if linear.name in names:
-                    rank = adapter_rank(linear, recipe)
-                    tensors.append(Tensors(rank, linear.inputs, count))
-                    tensors.append(Tensors(linear.outputs, rank, count))
-        return tensors
-    tensors.append(Tensors(arch.vocab_size, arch.hidden_size, 1, True, True))
+        return adapter_tensors(arch, recipe) + saved_tables(arch, recipe)
+    width = recipe.weight_bytes
+    tensors = [Tensors(arch.vocab_size, arch.hidden_size, 1, width, True, True)]
     if not arch.tie_word_embeddings:
-        tensors.append(Tensors(arch.vocab_size, arch.hidden_size, 1, True))
-    tensors.append(Tensors(1, arch.hidden_size, 1))
+        tensors.append(Tensors(arch.vocab_size, arch.hidden_size, 1, width, True))
+    tensors.append(Tensors(1, arch.hidden_size, 1, width))
     for shape, count in arch.layer_counts():
         for linear in linears(arch, shape):
-            tensors.append(Tensors(linear.outputs * (linear.experts or 1), linear.inputs, count))
+            tensors.append(Tensors(linear.outputs * (linear.experts or 1), linear.inputs, count, width))
             if linear.bias:
-                tensors.append(Tensors(1, linear.biases, count))
+                tensors.append(Tensors(1, linear.biases, count, width))
         for size in layer_vectors(arch, shape):
-            tensors.append(Tensors(1, size, count))
+            tensors.append(Tensors(1, size, count, width))
     return tensors
 
 
-def adapter_weights(arch: Architecture, recipe: Recipe) -> int:
-    """Elements of all LoRA matrices: r · (inputs + outputs) for each adapted linear layer."""
-    return trainable_parameters(arch, recipe) if recipe.adapted else 0
+def adapter_tensors(arch: Architecture, recipe: Recipe) -> list[Tensors]:
+    """lora_A and lora_B of every adapted layer; with DoRA a magnitude for every output."""
+    names, width = targets(arch, recipe), recipe.adapter_bytes
+    tensors = []
+    for shape, count in arch.layer_counts():
+        for linear in linears(arch, shape):
+            if linear.name in names:
+                rank = adapter_rank(linear, recipe)
+                tensors.append(Tensors(rank, linear.inputs, count, width))
+                tensors.append(Tensors(linear.outputs, rank, count, width))
+                if recipe.use_dora:
+                    tensors.append(Tensors(1, linear.outputs, count, width))
+    return tensors
+
+
+def saved_tables(arch: Architecture, recipe: Recipe) -> list[Tensors]:
+    """Copies of embedding and head that are trained in full, in the dtype of the originals."""
+    width = 4 if recipe.upcast else recipe.weight_bytes
+    return [
+        Tensors(arch.vocab_size, arch.hidden_size, 1, width, True, name == "embed_tokens")
+        for name in recipe.modules_to_save
+    ]
 
 
 def trainable_parameters(arch: Architecture, recipe: Recipe) -> int:
     """Weights that get a gradient."""
     total = 0
     for tensors in trained_tensors(arch, recipe):
-        total += tensors.rows * tensors.columns * tensors.copies
+        total += tensors.count * tensors.copies
     return total

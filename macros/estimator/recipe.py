@@ -32,6 +32,8 @@ ATTENTIONS = ("flash", "sdpa", "eager")
 LOSSES = ("standard", "chunked", "fused")
 KERNELS = ("none", "liger", "foak", "unsloth")
 MASTER_GRADIENTS = ("param", "all", "persistent")
+QUANTIZATIONS = ("nf4", "fp4", "int8", "gptq", "awq")
+TABLES = ("embed_tokens", "lm_head")
 
 # Above these a recipe is a typing mistake: no published run comes near, and every byte count stays below 2^53.
 LIMITS = {
@@ -51,6 +53,9 @@ class Recipe:
     lora_r             rank of each adapter (lora and qlora)
     trained_token_share   share of the tokens that have a label; only a loss that skips the others depends on it
     target_modules     "all-linear" or module names; PEFT never adapts the head by "all-linear"
+    modules_to_save    tables that are trained in full beside the adapters
+    quantization       of the frozen linear layers (qlora); double_quant is for nf4 and fp4
+    checkpoint_offload   checkpoints wait in the host's memory
     """
 
     method: str
@@ -62,6 +67,7 @@ class Recipe:
     sequence_length: int
     gradient_accumulation_steps: int
     gradient_checkpointing: bool
+    checkpoint_offload: bool
     attention: str
     loss: str
     kernels: str
@@ -69,6 +75,9 @@ class Recipe:
     lora_dropout: float
     target_modules: str | tuple[str, ...]
     adapter_dtype: str
+    use_dora: bool
+    modules_to_save: tuple[str, ...]
+    quantization: str
     double_quant: bool
     prepare_kbit: bool
     keep_outputs: bool
@@ -92,6 +101,16 @@ class Recipe:
         return self.precision == "bf16-autocast" or self.precision == "fp32-autocast"
 
     @property
+    def four_bit(self) -> bool:
+        """Whether bitsandbytes holds the frozen linear layers in 4 bits."""
+        return self.method == "qlora" and self.quantization in ("nf4", "fp4")
+
+    @property
+    def upcast(self) -> bool:
+        """Whether PEFT's k-bit preparation casts what is not quantised to float32 (bitsandbytes only)."""
+        return self.method == "qlora" and self.prepare_kbit and self.quantization in ("nf4", "fp4", "int8")
+
+    @property
     def weight_bytes(self) -> int:
         """Bytes of one weight that is not quantised."""
         return DTYPE_BYTES[self.base_dtype]
@@ -111,6 +130,7 @@ class Recipe:
             self.optim,
             self.foreach,
             self.gradient_checkpointing,
+            self.checkpoint_offload,
             self.attention,
             self.loss,
             self.kernels,
@@ -118,6 +138,9 @@ class Recipe:
             self.lora_dropout,
             self.target_modules,
             self.adapter_dtype,
+            self.use_dora,
+            self.modules_to_save,
+            self.quantization,
             self.double_quant,
             self.prepare_kbit,
             self.keep_outputs,
@@ -136,8 +159,8 @@ class Recipe:
         return values
 
 
-ADAPTER_KEYS = ("lora_r", "lora_dropout", "target_modules", "adapter_dtype")
-QLORA_KEYS = ("double_quant", "prepare_kbit")
+ADAPTER_KEYS = ("lora_r", "lora_dropout", "target_modules", "adapter_dtype", "use_dora", "modules_to_save")
+QLORA_KEYS = ("quantization", "double_quant", "prepare_kbit")
 MASTER_KEYS = ("master_gradients",)
 
 
@@ -185,6 +208,10 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
     _refuse(keys, QLORA_KEYS, method == "qlora", "qlora")
     _refuse(keys, MASTER_KEYS, precision == "bf16-master", "precision bf16-master")
     optim = _choice(keys, "optim", OPTIMIZERS, "adamw_torch_fused")
+    quantization = _choice(keys, "quantization", QUANTIZATIONS, "nf4")
+    _refuse(keys, ("double_quant",), quantization in ("nf4", "fp4"), "quantization nf4 and fp4")
+    checkpointing = _flag(keys, "gradient_checkpointing", True)
+    _refuse(keys, ("checkpoint_offload",), checkpointing, "gradient_checkpointing true")
     foreach = _flag(keys, "foreach", optim == "adamw_torch")
     if foreach and optim != "adamw_torch":
         raise ValueError(f"foreach true belongs to optim adamw_torch; {optim} has no foreach step")
@@ -197,7 +224,8 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
         micro_batch_size=_count(keys, "micro_batch_size", 1),
         sequence_length=_count(keys, "sequence_length", 2048),
         gradient_accumulation_steps=_count(keys, "gradient_accumulation_steps", 1),
-        gradient_checkpointing=_flag(keys, "gradient_checkpointing", True),
+        gradient_checkpointing=checkpointing,
+        checkpoint_offload=_flag(keys, "checkpoint_offload", False),
         attention=_choice(keys, "attention", ATTENTIONS, "sdpa"),
         loss=_choice(keys, "loss", LOSSES, "standard"),
         kernels=_choice(keys, "kernels", KERNELS, "none"),
@@ -205,7 +233,10 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
         lora_dropout=_share(keys, "lora_dropout", 0.0),
         target_modules=_modules(keys),
         adapter_dtype=_choice(keys, "adapter_dtype", ("float32", "bfloat16"), "float32"),
-        double_quant=_flag(keys, "double_quant", True),
+        use_dora=_flag(keys, "use_dora", False),
+        modules_to_save=_tables(keys),
+        quantization=quantization,
+        double_quant=_flag(keys, "double_quant", quantization in ("nf4", "fp4")),
         prepare_kbit=_flag(keys, "prepare_kbit", True),
         keep_outputs=_flag(keys, "keep_outputs", False),
         padding=_flag(keys, "padding", False),
@@ -246,6 +277,13 @@ def _share(keys: dict[str, object], key: str, default: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
         raise ValueError(f"{key} must be a number from 0 to below 1, got {value!r}")
     return float(value)
+
+
+def _tables(keys: dict[str, object]) -> tuple[str, ...]:
+    value = keys.get("modules_to_save", ())
+    if isinstance(value, (list, tuple)) and all(name in TABLES for name in value):
+        return tuple(name for name in TABLES if name in value)
+    raise ValueError(f"modules_to_save must be a list of names out of {', '.join(TABLES)}, got {value!r}")
 
 
 def _trained_share(keys: dict[str, object]) -> float:

@@ -34,13 +34,15 @@ def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked:
     """One decoder layer; the input of the first has no gradient where only adapters are trained."""
     tape = Tape(recipe.autocast)
     tape.tag = "layer"
-    source = tape.tensor(arch.hidden_size, stream_width(recipe), not (first and recipe.adapted))
+    source = tape.tensor(arch.hidden_size, stream_width(recipe), not first or not recipe.adapted or "embed_tokens" in recipe.modules_to_save)
     Builder(arch, recipe, tape, shape, masked).decoder_layer(source)
     replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
     saved, forward = [0] * (3 * KINDS), Peaks()
     if recipe.gradient_checkpointing:
         replay.begin_backward("backward layer")
         replay.forward(source, True)
+        for value in tape.pinned:
+            saved[3 * value.kind] += value.per_token * value.width
     else:
         replay.forward(source, False)
         replay.drop_unsaved(tape.ops[-1].output)  # it is the next stage's input

@@ -9,7 +9,6 @@ from __future__ import annotations
 from .architecture import Architecture
 from .parameters import (
     Tensors,
-    adapter_weights,
     embedding_weights,
     parameter_count,
     quantized_weights,
@@ -47,12 +46,24 @@ def nf4_bytes(weights: int, double_quant: bool) -> int:
     return size + blocks(constants) + blocks(4 * ((constants + 255) // 256)) + blocks(1024) + blocks(4)
 
 
+def int8_bytes(weights: int, outputs: int) -> int:
+    """Bytes of one matrix in LLM.int8(): one byte a weight and one float32 scale per output (Linear8bitLt)."""
+    return blocks(weights) + blocks(4 * outputs)
+
+
+def gptq_bytes(weights: int, inputs: int) -> int:
+    """Bytes of one 4-bit GPTQ or AWQ matrix with groups of 128: weights, a 16-bit scale and a 4-bit zero per group,
+    and for GPTQ the group of each input as int32 (counted for both)."""
+    groups = (weights + 127) // 128
+    return blocks((weights + 1) // 2) + blocks(2 * groups) + blocks((groups + 1) // 2) + blocks(4 * inputs)
+
+
 def stream_width(recipe: Recipe) -> int:
     """Bytes of one element of the residual stream: the dtype of the embeddings.
 
     PEFT's prepare_model_for_kbit_training casts everything that is not quantised to float32 (peft/utils/other.py).
     """
-    return 4 if recipe.method == "qlora" and recipe.prepare_kbit else recipe.weight_bytes
+    return 4 if recipe.upcast else recipe.weight_bytes
 
 
 def weight_bytes(arch: Architecture, recipe: Recipe) -> int:
@@ -60,25 +71,33 @@ def weight_bytes(arch: Architecture, recipe: Recipe) -> int:
     if recipe.method != "qlora":
         return parameter_count(arch) * recipe.weight_bytes
     quantized, size = 0, 0
-    for weights, count in quantized_weights(arch):
-        quantized += weights * count
-        size += nf4_bytes(weights, recipe.double_quant) * count
+    for linear, count in quantized_weights(arch):
+        quantized += linear.weight * count
+        if recipe.four_bit:
+            size += nf4_bytes(linear.weight, recipe.double_quant) * count
+        elif recipe.quantization == "int8":
+            size += int8_bytes(linear.weight, linear.outputs) * count
+        else:
+            size += gptq_bytes(linear.weight, linear.inputs) * count
     return size + (parameter_count(arch) - quantized) * stream_width(recipe)
 
 
 def adapter_bytes(arch: Architecture, recipe: Recipe) -> int:
-    """Bytes of the adapters' weights."""
-    return adapter_weights(arch, recipe) * recipe.adapter_bytes if recipe.adapted else 0
-
-
-def trained_width(recipe: Recipe) -> int:
-    """Bytes of one trained weight and of its gradient."""
-    return recipe.adapter_bytes if recipe.adapted else recipe.weight_bytes
+    """Bytes of everything that is trained beside the base model."""
+    if not recipe.adapted:
+        return 0
+    total = 0
+    for tensors in trained_tensors(arch, recipe):
+        total += tensors.count * tensors.width * tensors.copies
+    return total
 
 
 def gradient_bytes(arch: Architecture, recipe: Recipe) -> int:
     """Bytes of the gradients once all of them exist."""
-    return trainable_parameters(arch, recipe) * trained_width(recipe)
+    total = 0
+    for tensors in trained_tensors(arch, recipe):
+        total += tensors.count * tensors.width * tensors.copies
+    return total
 
 
 def master_bytes(arch: Architecture, recipe: Recipe) -> int:
@@ -88,9 +107,9 @@ def master_bytes(arch: Architecture, recipe: Recipe) -> int:
 
 def optimizer_state_bytes(arch: Architecture, recipe: Recipe) -> int:
     """Bytes of the optimizer's states between two steps, as PyTorch's allocator counts them."""
-    width = 4 if recipe.precision == "bf16-master" else trained_width(recipe)
     total = 0
     for tensors in trained_tensors(arch, recipe):
+        width = 4 if recipe.precision == "bf16-master" else tensors.width
         total += tensors.copies * tensor_state_bytes(tensors, recipe.optim, width)
     return total
 
@@ -100,7 +119,7 @@ def tensor_state_bytes(tensors: Tensors, optim: str, width: int) -> int:
 
     width   bytes of the dtype that the optimizer sees (its states take it over in torch's own optimizers)
     """
-    count = tensors.rows * tensors.columns
+    count = tensors.count
     if optim == "adamw_torch_fused":
         return 2 * width * count + blocks(4)  # the step counter lives on the card
     if optim == "adamw_torch":
@@ -123,34 +142,36 @@ def tensor_state_bytes(tensors: Tensors, optim: str, width: int) -> int:
 
 def stored_in_8_bits(tensors: Tensors, optim: str) -> bool:
     """Whether bitsandbytes keeps the states of this tensor in 8 bits."""
-    return "8bit" in optim and tensors.rows * tensors.columns >= MIN_8BIT_SIZE and not tensors.embedding
+    return "8bit" in optim and tensors.count >= MIN_8BIT_SIZE and not tensors.embedding
 
 
 def optimizer_temporary_bytes(arch: Architecture, recipe: Recipe) -> int:
     """Bytes that exist only inside `optimizer.step()`."""
-    count = trainable_parameters(arch, recipe)
-    width = trained_width(recipe)
-    largest = max(tensors.rows * tensors.columns for tensors in trained_tensors(arch, recipe))
+    trained = trained_tensors(arch, recipe)
     if recipe.precision == "bf16-master":
-        return master_temporary_bytes(arch, recipe, count, largest)
+        return master_temporary_bytes(arch, recipe, max(tensors.count for tensors in trained))
     if recipe.optim == "adamw_torch":
         # _foreach_sqrt of all second moments at once; without foreach, one root and its quotient.
-        return width * count if recipe.foreach else 2 * width * largest
+        if recipe.foreach:
+            return gradient_bytes(arch, recipe)
+        return 2 * max(tensors.count * tensors.width for tensors in trained)
     if recipe.optim == "adafactor":
         # Square of the gradient and update in float32, with float32 copies of gradient and weight if these are narrower.
-        return (8 if width == 4 else 16) * largest
+        return max((8 if tensors.width == 4 else 16) * tensors.count for tensors in trained)
     if recipe.optim == "muon":
-        matrices = [tensors for tensors in trained_tensors(arch, recipe) if tensors.rows > 1 and not tensors.table]
-        return max(
-            (width + 4) * tensors.rows * tensors.columns + 4 * min(tensors.rows, tensors.columns) ** 2
-            for tensors in matrices
-        )
+        # The update in the gradient's dtype, two bfloat16 iterates, two Gram matrices (Newton-Schulz).
+        largest = 0
+        for tensors in trained:
+            if tensors.rows > 1 and not tensors.table:
+                gram = 4 * min(tensors.rows, tensors.columns) ** 2
+                largest = max(largest, (tensors.width + 4) * tensors.count + gram)
+        return largest
     return 0
 
 
-def master_temporary_bytes(arch: Architecture, recipe: Recipe, count: int, largest: int) -> int:
+def master_temporary_bytes(arch: Architecture, recipe: Recipe, largest: int) -> int:
     """Float32 gradients that the optimizer of float32 master weights makes, one at a time or all at once."""
-    width = recipe.weight_bytes
+    width, count = recipe.weight_bytes, trainable_parameters(arch, recipe)
     if recipe.master_gradients == "param":
         return (8 if recipe.foreach else 4) * largest
     foreach = 4 * count if recipe.foreach else 0

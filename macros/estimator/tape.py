@@ -73,6 +73,7 @@ class Tape:
         self.tag = ""
         self.kind = ACTIVATION
         self.cached_casts = 0
+        self.pinned = []
 
     # ---- tensors ----
     def tensor(self, per_token, width, requires_grad, kind=ACTIVATION):
@@ -116,6 +117,12 @@ class Tape:
         """A Python frame still refers to these tensors here."""
         for value in values:
             value.storage().last_use = len(self.ops) - 1
+
+    def pin(self, value):
+        """Kept by Python outside autograd's saved tensors: checkpointing does not free it."""
+        owner = value.storage()
+        if owner not in self.pinned:
+            self.pinned.append(owner)
 
     # ---- ops ----
     def view(self, value, per_token=None, width=None):
