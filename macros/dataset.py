@@ -1,0 +1,226 @@
+"""Everything in `data/`, read and checked as a whole: every reference resolves and every figure has a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from macros import yamlfile
+from macros.estimator import architecture_from_config, parameter_count
+from macros.findings import DataErrors, Finding, quote, suggest
+from macros.records import (
+    GB,
+    KINDS,
+    Gpu,
+    Measurement,
+    Method,
+    Model,
+    Preset,
+    Record,
+    Source,
+    Sourced,
+    build,
+    choices,
+)
+
+__all__ = ["Collection", "DataErrors", "Dataset", "load", "today"]
+
+R = TypeVar("R", bound=Record)
+
+# Byte counts whose limits authors write in GB, the unit that pages print.
+_IN_GB = ("memory", "box")
+_MOST_GB = 100_000
+_OPTIONAL = ("measurements",)
+
+
+class Collection(Generic[R]):
+    """The records of one data file, in its order: `gpus["rtx-4090"]`, `for gpu in gpus`, `gpus.where(…)`."""
+
+    def __init__(self, path: str, kind: type[R], records: dict[str, R]) -> None:
+        self.path, self.kind, self._records = path, kind, records
+
+    def __getitem__(self, key: str) -> R:
+        # A ValueError, because Jinja takes a KeyError for an undefined value and hides it.
+        if not isinstance(key, str) or key not in self._records:
+            raise ValueError(f"{self.path} has no {quote(key)}{suggest(key, self._records)}")
+        return self._records[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._records
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._records.values())
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self._records)
+
+    def where(self, **conditions: Any) -> list[R]:
+        """Records that meet all conditions, in the file's order.
+
+        `segment="consumer"` or `segment=["consumer", "workstation"]` compare a field; `bandwidth_gb_s_at_least=900`
+        and `memory_at_most=24` bound it. Limits of `memory` and `box` are in GB (10⁹ bytes); a record without the
+        field meets no limit. Raises `ValueError` for a field that does not exist and for a value that no record has.
+        """
+        found = list(self)
+        for name, wanted in conditions.items():
+            column, bound = name, ""
+            for suffix in ("_at_least", "_at_most"):
+                if name.endswith(suffix) and name not in self.kind.columns():
+                    column, bound = name.removesuffix(suffix), suffix
+            if column not in self.kind.columns():
+                names = ", ".join(self.kind.columns())
+                raise ValueError(f"{self.path} has no field {column!r}{suggest(column, self.kind.columns())}; it has {names}")
+            if bound:
+                limit = self._limit(name, column, wanted)
+                values = ((record, getattr(record, column)) for record in found)
+                found = [r for r, v in values if v is not None and (v >= limit if bound == "_at_least" else v <= limit)]
+            else:
+                allowed = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
+                self._some_record_has(column, allowed)
+                found = [record for record in found if getattr(record, column) in allowed]
+        return found
+
+    def _limit(self, name: str, column: str, wanted: Any) -> Any:
+        """A bound in the field's own unit."""
+        number = isinstance(wanted, (int, float)) and not isinstance(wanted, bool)
+        if column not in _IN_GB:
+            example = next((v for r in self if (v := getattr(r, column)) is not None), None)
+            if isinstance(example, str) != isinstance(wanted, str) or not (number or isinstance(wanted, str)):
+                raise ValueError(f"{name}: expected a {'text' if isinstance(example, str) else 'number'}, got {quote(wanted)}")
+            return wanted
+        if not number or not 0 <= wanted <= _MOST_GB:
+            raise ValueError(f"{name}: expected a number of GB (10⁹ bytes), got {quote(wanted)}")
+        return wanted * GB
+
+    def _some_record_has(self, column: str, allowed: list[Any]) -> None:
+        """A value that no record has is a typing error, not an empty table."""
+        known = [getattr(record, column) for record in self]
+        for value in allowed:
+            if value not in known and not isinstance(value, bool) and value not in choices(self.kind, column):
+                raise ValueError(f"{self.path} has no record with {column} {quote(value)}{suggest(value, known)}")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """All data files; `documents` knows the line of every value in them."""
+
+    sources: Collection[Source]
+    models: Collection[Model]
+    gpus: Collection[Gpu]
+    methods: Collection[Method]
+    presets: Collection[Preset]
+    measurements: Collection[Measurement]
+    documents: dict[str, yamlfile.Document] = field(repr=False)
+
+
+def today() -> date:
+    """The latest date that anybody on earth writes now, so that no author is told to be in the future."""
+    return datetime.now(timezone(timedelta(hours=14))).date()
+
+
+def load(root: Path) -> Dataset:
+    """The checked data of the repository at `root`. Raises `DataErrors` with every finding of every file."""
+    findings: list[Finding] = []
+    documents: dict[str, yamlfile.Document] = {}
+    collections: dict[str, Collection[Any]] = {}
+    for name, kind in KINDS.items():
+        path = f"data/{name}.yml"
+        documents[name] = yamlfile.Document(path, {}, {})
+        records: dict[str, Record] = {}
+        if (root / path).exists() or name not in _OPTIONAL:
+            try:
+                documents[name] = yamlfile.read(root / path, path)
+                records = _records(kind, documents[name], findings)
+            except DataErrors as errors:
+                findings += errors.findings
+        collections[name] = Collection(path, kind, records)
+    dataset = Dataset(**collections, documents=documents)
+    findings += _references(dataset)
+    findings += _counts(dataset)
+    if findings:
+        raise DataErrors(findings)
+    return dataset
+
+
+def _records(kind: type[R], document: yamlfile.Document, findings: list[Finding]) -> dict[str, R]:
+    if not isinstance(document.value, dict):
+        findings.append(Finding(document.path, 1, f"expected records by key, got {quote(document.value)}"))
+        return {}
+    records = {}
+    for key, value in document.value.items():
+        record, mistakes = build(kind, key, value)
+        for place, message in mistakes:
+            findings.append(Finding(document.path, document.line(key, *place), f"{_name(key, place)}: {message}"))
+        if record is not None:
+            records[key] = record
+    return records
+
+
+def _name(key: str, place: tuple[str | int, ...]) -> str:
+    key = key if len(key) <= 80 and key.isprintable() else quote(key)
+    return ".".join([key, *(str(part) for part in place)])
+
+
+def _references(dataset: Dataset) -> Iterator[Finding]:
+    """What one record says about another: sources, models, cards; and days that have not come yet."""
+    # A source that is there but faulty has its own finding; its users need no second one.
+    sources = dataset.documents["sources"].value or {}
+    latest = today()
+    for name in KINDS:
+        document = dataset.documents[name]
+        for record in getattr(dataset, name):
+            key = record.key
+
+            def finding(*place: str | int, says: str) -> Finding:
+                return Finding(document.path, document.line(key, *place), f"{_name(key, place)}{says}")
+
+            for day in ("checked", "accessed", "date"):
+                if isinstance(value := getattr(record, day, None), date) and value > latest:
+                    yield finding(day, says=f": {value} is in the future")
+            if isinstance(record, Sourced):
+                for covered, source in record.sources.items():
+                    if source not in sources:
+                        hint = suggest(source, sources)
+                        yield finding("sources", covered, says=f": data/sources.yml has no {source!r}{hint}")
+                yield from _coverage(record, finding)
+            if isinstance(record, Measurement):
+                for column, target in (("model", "models"), ("gpu", "gpus"), ("source", "sources")):
+                    wanted, known = getattr(record, column), dataset.documents[target].value
+                    if wanted not in known:
+                        yield finding(column, says=f": data/{target}.yml has no {wanted!r}{suggest(wanted, known)}")
+
+
+def _coverage(record: Sourced, finding: Any) -> Iterator[Finding]:
+    figures = record.figures()
+    names = {"all", *type(record).model_fields, *(path[-1] for path in figures)}
+    for covered in record.sources:
+        if covered not in names:
+            yield finding("sources", covered, says=f": there is no such field{suggest(covered, names)}")
+    if "all" not in record.sources:
+        for path in figures:
+            if path[0] not in record.sources and path[-1] not in record.sources:
+                yield finding(*path, says=" has no source; add it to sources: or sources.all:")
+
+
+def _counts(dataset: Dataset) -> Iterator[Finding]:
+    """Models whose configuration the estimator refuses, or counts differently than published."""
+    document = dataset.documents["models"]
+    for model in dataset.models:
+        try:
+            count = parameter_count(architecture_from_config(model.config))
+        except ValueError as error:
+            # The estimator names the key of config.json; point at its line when it stands in the file.
+            named = next((name for name in model.config if name in str(error)), "")
+            line = document.line(model.key, "config", *([named] if named else []))
+            yield Finding(document.path, line, f"{model.key}.config: {error}")
+            continue
+        if count != model.parameters:
+            line = document.line(model.key, "parameters")
+            says = f"the configuration makes {count} parameters, published are {model.parameters}"
+            yield Finding(document.path, line, f"{model.key}.parameters: {says}")

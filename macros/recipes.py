@@ -1,0 +1,92 @@
+"""What people type (a model's key, a card's key, a preset, recipe keys) → an estimate, the one way for pages and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from macros import yamlfile
+from macros.dataset import Dataset
+from macros.estimator import Estimate, architecture_from_config, estimate, recipe_from_keys
+from macros.estimator.recipe import applicable_keys
+from macros.findings import quote
+
+DEFAULT_PRESET = "transformers-peft"
+REFERENCES = ("model", "config", "gpu", "preset")
+"""The keys that name something outside the recipe; all others are the estimator's."""
+
+
+def estimate_keys(dataset: Dataset, keys: Mapping[str, Any]) -> Estimate:
+    """The estimate for `model` or `config`, optional `gpu` and `preset`, and any recipe keys.
+
+    A key that is given beats the preset; a key of the preset that does not apply to the method is left out.
+    The conditions of the result also name model, card and preset. Raises `ValueError`, one sentence.
+    """
+    given = {key: value for key, value in keys.items() if key not in REFERENCES}
+    config, omits = _config(dataset, keys)
+    architecture = architecture_from_config(config)
+    gpu = dataset.gpus[keys["gpu"]] if keys.get("gpu") is not None else None
+    preset, defaults = _preset(dataset, keys.get("preset"), given)
+    result = estimate(architecture, recipe_from_keys({**defaults, **given}), gpu.memory if gpu else None)
+    names = {"model": keys.get("model"), "gpu": gpu.key if gpu else None, "preset": preset}
+    warnings = (*result.warnings, *(f"omits_{part}" for part in omits))
+    return replace(result, conditions={**names, **result.conditions}, warnings=warnings)
+
+
+def result(estimate: Estimate) -> dict[str, Any]:
+    """An estimate as the JSON object that `python -m macros estimate --json` prints; bytes are whole numbers."""
+    answer: dict[str, Any] = {
+        "peak_bytes": estimate.peak_bytes,
+        "moment": estimate.moment,
+        "moments": {
+            name: {"total": moment.total, "parts": dict(moment.parts)} for name, moment in estimate.moments.items()
+        },
+        "reserved_bytes": {"low": estimate.reserved_bytes.low, "high": estimate.reserved_bytes.high},
+        "device_bytes": {"low": estimate.device_bytes.low, "high": estimate.device_bytes.high},
+        "parameters": estimate.parameters,
+        "trainable_parameters": estimate.trainable_parameters,
+        "conditions": dict(estimate.conditions),
+        "evidence": estimate.evidence,
+        "warnings": [_sentence(warning) for warning in estimate.warnings],
+    }
+    if estimate.verdict is not None:
+        answer |= {"verdict": estimate.verdict, "headroom_bytes": estimate.headroom_bytes}
+    return answer
+
+
+def _config(dataset: Dataset, keys: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """The configuration to compute with, and what it leaves out of the published model."""
+    model, config = keys.get("model"), keys.get("config")
+    if (model is None) == (config is None):
+        raise ValueError("give either model, a key of data/models.yml, or config, the object of a config.json")
+    if model is not None:
+        record = dataset.models[model]
+        return record.config, record.omits
+    if not isinstance(config, Mapping):
+        raise ValueError(f"config must be an object with the keys of a config.json, got {quote(config)}")
+    return config, ()
+
+
+def _preset(dataset: Dataset, name: Any, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """The preset's key and those of its defaults that apply to the method."""
+    if name is None:
+        if DEFAULT_PRESET not in dataset.presets:
+            return None, {}
+        name = DEFAULT_PRESET
+    preset, method = dataset.presets[name], given.get("method")
+    applicable = applicable_keys(method) if method in dataset.methods else ()
+    return name, {key: value for key, value in preset.defaults(str(method)).items() if key in applicable}
+
+
+@cache
+def _english() -> Mapping[str, str]:
+    # Read as data, because language.py brings Babel, which a program asking for one estimate need not wait for.
+    path = "macros/messages/en.yml"
+    return yamlfile.read(Path(__file__).parent / "messages" / "en.yml", path).value
+
+
+def _sentence(warning: str) -> str:
+    return _english().get(f"warning.{warning}", warning)
