@@ -7,7 +7,7 @@ modelled are refused by name. Source of each switch: transformers 5.24.0, models
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # Upper limits keep every count below 2^53 and catch typing mistakes.
 LIMITS = {
@@ -167,10 +167,12 @@ class Architecture:
     sliding_window: int
     layers: tuple[LayerShape, ...]
     omitted: tuple[str, ...]
+    counts: tuple[tuple[LayerShape, int], ...]
+    profiles: dict[tuple[object, ...], object] = field(default_factory=dict, compare=False, repr=False)
 
-    def layer_counts(self) -> list[tuple[LayerShape, int]]:
+    def layer_counts(self) -> tuple[tuple[LayerShape, int], ...]:
         """Each shape of decoder layer with how many there are, in order of first appearance."""
-        return [(shape, self.layers.count(shape)) for shape in dict.fromkeys(self.layers)]
+        return self.counts
 
 
 def architecture_from_config(config: dict[str, object]) -> Architecture:
@@ -197,6 +199,7 @@ def architecture_from_config(config: dict[str, object]) -> Architecture:
         raise ValueError(f"model_type {model_type!r} is not modelled; modelled are {known}")
     family = FAMILIES[model_type]
     window = _window(config, model_type)
+    layers = _layers(config, model_type, window)
     return Architecture(
         model_type=model_type,
         family=family,
@@ -209,8 +212,9 @@ def architecture_from_config(config: dict[str, object]) -> Architecture:
         final_logit_softcapping=config.get("final_logit_softcapping") is not None,
         attn_logit_softcapping=config.get("attn_logit_softcapping") is not None,
         sliding_window=window,
-        layers=_layers(config, model_type, window),
+        layers=layers,
         omitted=tuple(omitted),
+        counts=tuple((shape, layers.count(shape)) for shape in dict.fromkeys(layers)),
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .architecture import Architecture
-from .memory import MOMENTS, Moment, moments
-from .parameters import parameter_count, trainable_parameters
+from .memory import Moment, moments, profile
 from .recipe import Recipe
 
 # "Fits comfortably" needs the tensors to stay below this share of the card: Fujii et al. 2024 saw no failure below
@@ -52,9 +51,12 @@ class Estimate:
 
 def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None) -> Estimate:
     """Peak, moments, ranges and, given a card's memory in bytes, the verdict."""
-    by_moment = moments(arch, recipe)
-    peak = max(by_moment[name].total for name in MOMENTS)
-    moment = next(name for name in MOMENTS if by_moment[name].total == peak)
+    shared = profile(arch, recipe)
+    by_moment = moments(arch, recipe, shared)
+    peak, moment = 0, ""
+    for name in by_moment:
+        if by_moment[name].total > peak:
+            peak, moment = by_moment[name].total, name
     reserved = reserved_range(peak)
     device = device_range(reserved)
     verdict, headroom = None, None
@@ -67,8 +69,8 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
         moments=by_moment,
         reserved_bytes=reserved,
         device_bytes=device,
-        parameters=parameter_count(arch),
-        trainable_parameters=trainable_parameters(arch, recipe),
+        parameters=shared.parameters,
+        trainable_parameters=shared.trainable_parameters,
         conditions=recipe.conditions(),
         evidence=evidence_for(recipe),
         warnings=warnings_for(arch, recipe),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .architecture import Architecture, LayerShape
-from .parameters import embedding_weights
+from .parameters import embedding_weights, parameter_count, trainable_parameters
 from .recipe import Recipe
 from .replay import Peaks
 from .stages import decoder_stage, head_stage
@@ -112,15 +112,15 @@ Candidate = tuple[int, int, int, list[tuple[str, int, int, int]]]
 """A state's total form and its parts' forms, ready to be evaluated."""
 
 
-def moments(arch: Architecture, recipe: Recipe) -> dict[str, Moment]:
+def moments(arch: Architecture, recipe: Recipe, shared: Profile) -> dict[str, Moment]:
     """Bytes by part at each named moment of a step."""
     sequence = recipe.sequence_length
     tokens = recipe.micro_batch_size * sequence
     square = tokens * sequence
-    ids, shared = input_bytes(arch, recipe)
+    ids, tables = input_bytes(arch, recipe)
     masks = mask_bytes(arch, recipe)
     results = {}
-    for name, candidates in profile(arch, recipe).items():
+    for name, candidates in shared.states:
         best = candidates[0]
         if len(candidates) > 1:
             most = -1
@@ -136,7 +136,7 @@ def moments(arch: Architecture, recipe: Recipe) -> dict[str, Moment]:
         if name != "load":
             inputs = ids
             if name != "last_layer_backward" and name != "optimizer_step":
-                inputs += shared
+                inputs += tables
                 # Autograd does not save a mask; a checkpoint keeps it as an argument of its layer.
                 if name == "forward_end" or recipe.gradient_checkpointing:
                     inputs += masks
@@ -160,12 +160,14 @@ def mask_bytes(arch: Architecture, recipe: Recipe) -> int:
     there is padding or a sliding window shorter than the sequence, and then a Boolean one. Without padding, one mask
     serves all sequences.
     """
+    if recipe.attention == "flash" or (recipe.attention == "sdpa" and not recipe.padding and not arch.sliding_window):
+        return 0
     sequence = recipe.sequence_length
     one = recipe.tokens * sequence if recipe.padding else sequence * sequence
     if recipe.attention == "eager":
         one *= stream_width(recipe)
     kinds = []
-    for shape in arch.layers:
+    for shape, _ in arch.counts:
         masked = recipe.attention == "eager" or is_masked(arch, recipe, shape)
         if masked and shape.attention not in kinds:
             kinds.append(shape.attention)
@@ -179,25 +181,31 @@ def is_masked(arch: Architecture, recipe: Recipe, shape: LayerShape) -> bool:
     return recipe.padding or (shape.attention == "sliding" and recipe.sequence_length >= arch.sliding_window)
 
 
-_PROFILES: dict[tuple[object, ...], dict[str, list[Candidate]]] = {}
-_PROFILES_KEPT = 1024
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What all batches and lengths of a model and a recipe share.
+
+    states   candidates by moment
+    """
+
+    states: list[tuple[str, list[Candidate]]]
+    parameters: int
+    trainable_parameters: int
 
 
-def profile(arch: Architecture, recipe: Recipe) -> dict[str, list[Candidate]]:
+def profile(arch: Architecture, recipe: Recipe) -> Profile:
     """The step's states by moment; made once for all batches and lengths that share them."""
     key = (
-        arch,
         recipe.structure,
         recipe.micro_batch_size > 1,
         recipe.gradient_accumulation_steps > 1,
         recipe.sequence_length >= arch.sliding_window,
     )
-    found = _PROFILES.get(key)
+    found = arch.profiles.get(key)
     if found is None:
-        if len(_PROFILES) >= _PROFILES_KEPT:
-            _PROFILES.clear()
-        found = {name: undominated(states) for name, states in step_states(arch, recipe).items()}
-        _PROFILES[key] = found
+        states = [(name, undominated(states)) for name, states in Step(arch, recipe).states().items()]
+        found = Profile(states, parameter_count(arch), trainable_parameters(arch, recipe))
+        arch.profiles[key] = found
     return found
 
 
@@ -216,11 +224,6 @@ def undominated(states: list[State]) -> list[Candidate]:
         parts = [(part, *state.parts[part]) for part in PARTS if any(state.parts.get(part, ()))]
         kept.append((per_token, fixed, per_square, parts))
     return kept
-
-
-def step_states(arch: Architecture, recipe: Recipe) -> dict[str, list[State]]:
-    """All states of one step that can be a moment's largest."""
-    return Step(arch, recipe).states()
 
 
 class Step:

@@ -152,11 +152,34 @@ class Recipe:
 
     def conditions(self) -> dict[str, object]:
         """Every recipe key with its value, in the order of the fields."""
-        values = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            values[field.name] = list(value) if isinstance(value, tuple) else value
-        return values
+        return {
+            "method": self.method,
+            "base_dtype": self.base_dtype,
+            "precision": self.precision,
+            "optim": self.optim,
+            "foreach": self.foreach,
+            "micro_batch_size": self.micro_batch_size,
+            "sequence_length": self.sequence_length,
+            "gradient_accumulation_steps": self.gradient_accumulation_steps,
+            "gradient_checkpointing": self.gradient_checkpointing,
+            "checkpoint_offload": self.checkpoint_offload,
+            "attention": self.attention,
+            "loss": self.loss,
+            "kernels": self.kernels,
+            "lora_r": self.lora_r,
+            "lora_dropout": self.lora_dropout,
+            "adapter_dtype": self.adapter_dtype,
+            "target_modules": list(self.target_modules) if isinstance(self.target_modules, tuple) else self.target_modules,
+            "use_dora": self.use_dora,
+            "modules_to_save": list(self.modules_to_save),
+            "quantization": self.quantization,
+            "double_quant": self.double_quant,
+            "prepare_kbit": self.prepare_kbit,
+            "keep_outputs": self.keep_outputs,
+            "padding": self.padding,
+            "master_gradients": self.master_gradients,
+            "trained_token_share": self.trained_token_share,
+        }
 
 
 ADAPTER_KEYS = ("lora_r", "lora_dropout", "target_modules", "adapter_dtype", "use_dora", "modules_to_save")
