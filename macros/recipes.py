@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from macros import yamlfile
 from macros.dataset import Dataset
-from macros.estimator import Estimate, architecture_from_config, estimate, recipe_from_keys
+from macros.estimator import Architecture, Estimate, architecture_from_config, estimate, recipe_from_keys
 from macros.estimator.recipe import applicable_keys
 from macros.findings import quote
 
@@ -27,7 +28,7 @@ def estimate_keys(dataset: Dataset, keys: Mapping[str, Any]) -> Estimate:
     """
     given = {key: value for key, value in keys.items() if key not in REFERENCES}
     config, omits = _config(dataset, keys)
-    architecture = architecture_from_config(config)
+    architecture = _architecture(json.dumps(config, sort_keys=True))
     gpu = dataset.gpus[keys["gpu"]] if keys.get("gpu") is not None else None
     preset, defaults = _preset(dataset, keys.get("preset"), given)
     result = estimate(architecture, recipe_from_keys({**defaults, **given}), gpu.memory if gpu else None)
@@ -79,6 +80,12 @@ def _preset(dataset: Dataset, name: Any, given: Mapping[str, Any]) -> tuple[str 
     preset, method = dataset.presets[name], given.get("method")
     applicable = applicable_keys(method) if method in dataset.methods else ()
     return name, {key: value for key, value in preset.defaults(str(method)).items() if key in applicable}
+
+
+@lru_cache(maxsize=256)
+def _architecture(config: str) -> Architecture:
+    """The architecture of a configuration as JSON text: it remembers what the estimator has worked out for it."""
+    return architecture_from_config(json.loads(config))
 
 
 @cache
