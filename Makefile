@@ -26,14 +26,20 @@ check: .venv/locked  ## all findings in pages and data
 preview: .venv/locked  ## make preview PR=12 COMMIT=abc: the site with a banner, not for search engines
 	PREVIEW_PR=$(or $(PR),$(error say which pull request: make preview PR=12 COMMIT=abc)) PREVIEW_COMMIT=$(COMMIT) $(MKDOCS) build --strict
 
-benchmark: .venv/locked  ## how long builds and estimates take
+benchmark: .venv/locked .cache/peer/locked  ## how long builds and estimates take, also against another tool
 	$(BIN)/python -m tests.benchmark
+	.cache/peer/bin/python -m tests.benchmark_estimator
 
 lock: .venv/locked  ## write requirements.txt anew from requirements.in (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements.in -o requirements.txt
 
 clean:  ## remove what builds and tests leave behind
 	rm -rf site .pytest_cache .hypothesis
+
+.cache/peer/locked: requirements-benchmark.txt
+	$(PYTHON) -m venv .cache/peer
+	.cache/peer/bin/python -m pip install --quiet --require-hashes -r requirements-benchmark.txt
+	touch .cache/peer/locked
 
 .venv/locked: requirements.txt
 	$(PYTHON) -m venv .venv || { echo "Python cannot make a virtual environment here; try: apt-get install python3-venv" >&2; exit 1; }
