@@ -31,7 +31,7 @@ benchmark: .venv/locked .cache/peer/locked  ## how long builds and estimates tak
 	.cache/peer/bin/python -m tests.benchmark_estimator
 
 lock: .venv/locked  ## write requirements.txt anew from requirements.in (needs uv)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements.in -o requirements.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements.in -o requirements.txt
 
 clean:  ## remove what builds and tests leave behind
 	rm -rf site .pytest_cache .hypothesis

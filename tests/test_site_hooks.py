@@ -65,6 +65,13 @@ def test_furniture_of_an_article(sample_site: Path) -> None:
     assert page.count("<h1") == 1
 
 
+def test_tags_are_listed_where_there_are_any(sample_site: Path, site: Path) -> None:
+    for locale in LOCALES:
+        assert "LoRA" in (sample_site / locale / "tags" / "index.html").read_text(encoding="utf-8")
+        tagged = any(re.search("^tags:", path.read_text("utf-8"), re.MULTILINE) for path in (ROOT / "docs" / locale).rglob("*.md"))
+        assert (site / locale / "tags").exists() == tagged
+
+
 def test_root_page_and_404_speak_all_languages(sample_site: Path) -> None:
     for name in ("index.html", "404.html"):
         page = (sample_site / name).read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ from mkdocs.config import load_config
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.utils import clean_directory, get_relative_url
-from site_pages import is_draft
+from site_pages import front_matter, is_draft
 from site_words import NAMES, SOURCE, WORDS_PER_MINUTE, Words, catalogue
 
 log = logging.getLogger("mkdocs.hooks.locales")
@@ -122,7 +122,7 @@ def on_files(files: Files, config) -> Files:
     for file in list(files):
         if file.src_uri.startswith(("messages/", "root/")):
             files.remove(file)
-    if files.get_file_from_path("tags.md") is None:
+    if files.get_file_from_path("tags.md") is None and _has_tags(config.extra["locale"]):
         title = config.extra["words"]("nav.tags")
         text = f"---\ntitle: {title}\nhide: [navigation, toc]\n---\n\n<!-- material/tags -->\n"
         files.append(File.generated(config, "tags.md", content=text))
@@ -169,9 +169,14 @@ def _translations(page, config) -> list[dict[str, object]]:
 def _published(locale: str, file: File) -> bool:
     """Whether a page has its partner in another language: the same path, and not held back as a draft."""
     if file.src_uri == "tags.md":
-        return True
+        return _has_tags(locale)
     path = _run.docs / locale / file.src_uri
     return path.is_file() and (_run.command == "serve" or not is_draft(path))
+
+
+def _has_tags(locale: str) -> bool:
+    """Whether a list of tags in that language would name any page."""
+    return any(front_matter(path).get("tags") and not is_draft(path) for path in (_run.docs / locale).rglob("*.md"))
 
 
 def _nearest(page, locale: str) -> str:
