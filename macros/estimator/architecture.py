@@ -7,7 +7,7 @@ modelled are refused by name. Source of each switch: transformers 5.24.0, models
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 # Upper limits keep every count below 2^53 and catch typing mistakes.
 LIMITS = {
@@ -38,10 +38,15 @@ class Family:
     attention_bias, output_bias, mlp_bias   "never", "always" or the config key that decides
     tied           default of tie_word_embeddings
     rotary_width   bytes of the rotary tables' elements; 0: those of the residual stream
+    rotary_tables  "one" for all layers, or one per "kind" of attention
     residual_scale   each branch is multiplied by a number before it joins the residual stream
     logits_scale     the logits are divided by a number
     query_scale      queries are multiplied by a number per position
     experts        config key of the number of experts in each feed-forward; "" for a dense model
+    adapts_experts   PEFT's "all-linear" reaches the router and the stacked experts
+    gated_clamp    router and experts have biases; gate and up are interleaved, clamped, and joined as in gpt-oss
+    rotary         "half": x · cos + rotate_half(x) · sin; "chunk": both halves apart, tables of half the width
+    sinks          a trained number per head joins the scores before the softmax
     """
 
     norm: str = "llama"
@@ -53,10 +58,15 @@ class Family:
     mlp_bias: str = "never"
     tied: bool = False
     rotary_width: int = 0
+    rotary_tables: str = "one"
     residual_scale: bool = False
     logits_scale: bool = False
     query_scale: bool = False
     experts: str = ""
+    adapts_experts: bool = False
+    gated_clamp: bool = False
+    rotary: str = "half"
+    sinks: bool = False
     sdpa: bool = True
 
 
@@ -76,11 +86,15 @@ FAMILIES = {
     "mistral": Family(),
     "ministral": Family(),
     "ministral3": Family(query_scale=True),
-    "mixtral": Family(experts="num_local_experts"),
+    "mixtral": Family(experts="num_local_experts", adapts_experts=True),
     "qwen2": Family(attention_bias="always"),
     "qwen3": _QWEN3,
     "qwen3_moe": Family(
-        qk_norm="head", attention_bias="attention_bias", output_bias="attention_bias", experts="num_experts"
+        qk_norm="head",
+        attention_bias="attention_bias",
+        output_bias="attention_bias",
+        experts="num_experts",
+        adapts_experts=True,
     ),
     "gemma2": Family(
         norm="gemma",
@@ -97,16 +111,27 @@ FAMILIES = {
         attention_bias="attention_bias",
         output_bias="attention_bias",
         tied=True,
+        rotary_tables="kind",
     ),
     "phi3": Family(fused=True),
     "olmo2": _OLMO,
-    "olmo3": _OLMO,
+    "olmo3": replace(_OLMO, rotary_tables="kind"),
     "granite": Family(
         attention_bias="attention_bias",
         output_bias="attention_bias",
         mlp_bias="mlp_bias",
         residual_scale=True,
         logits_scale=True,
+    ),
+    "gpt_oss": Family(
+        norm="olmo",
+        attention_bias="always",
+        output_bias="always",
+        experts="num_local_experts",
+        gated_clamp=True,
+        rotary="chunk",
+        sinks=True,
+        sdpa=False,
     ),
     "smollm3": Family(attention_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias", tied=True),
 }
@@ -313,6 +338,8 @@ def _attention_kinds(config: dict[str, object], model_type: str, layers: int, wi
     if model_type == "gemma3_text":
         pattern = _size(config, "sliding_window_pattern", 6)
         return ["sliding" if (index + 1) % pattern else "full" for index in range(layers)]
+    if model_type == "gpt_oss":
+        return ["full" if index % 2 else "sliding" for index in range(layers)]
     if model_type == "olmo3":
         return ["sliding" if (index + 1) % 4 else "full" for index in range(layers)]
     if model_type == "qwen2" or model_type == "qwen3":

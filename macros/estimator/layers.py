@@ -167,10 +167,22 @@ class Builder:
         width = max(x.width, self.arch.family.rotary_width)
         straight = tape.scale_by(x, table, width)
         half = x.per_token // 2
+        if self.arch.family.rotary == "chunk":
+            return self.rotary_chunk(x, table)
         turned = tape.cat([tape.neg(tape.slice(x, half)), tape.slice(x, half)])
         turned = tape.to(tape.add(straight, tape.scale_by(turned, table, width)), x.width)
         # Phi-3 rotates a part of each head and joins it with the rest, even if that is empty.
         return tape.cat([turned]) if self.arch.family.fused else turned
+
+    def rotary_chunk(self, x: Value, table: Value) -> Value:
+        """GptOss' _apply_rotary_emb: the halves are rotated one after the other, then joined."""
+        tape = self.tape
+        first, second = tape.chunk(x, 2)
+        upper = tape.add(tape.scale_by(first, table), tape.scale_by(second, table))
+        lower = tape.add(tape.scale_by(second, table), tape.scale_by(first, table))
+        turned = tape.cat([upper, lower])
+        tape.hold(upper, lower)
+        return turned
 
     def repeat_kv(self, x: Value) -> Value:
         """One key or value head per query head: a copy, but a view of a single head, and nothing if there are as many."""
@@ -228,9 +240,13 @@ class Builder:
         step = 32 if self.shape.head_dim <= 128 else 64
         padded = (self.shape.head_dim + step - 1) // step * step
         workspace = Value(self.shape.num_attention_heads * (padded + 1) + expanded, 0, 0, 4, False, WORKSPACE)
-        return tape.custom(
+        output = tape.custom(
             [q, k, v, lse], output, [q, k, v, lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace
         )
+        if arch.family.fused:
+            # The output is laid out like q, which the cat in Phi-3's rotation stored head by head: o_proj needs a copy.
+            return tape.custom([output], tape.like(output), [], [(output, SAME)])
+        return output
 
     def eager(self, q: Value, k: Value, v: Value) -> Value:
         """eager_attention_forward: scores, scaling, mask, softmax in float32, product with the values."""

@@ -150,22 +150,27 @@ def input_bytes(arch: Architecture, recipe: Recipe) -> tuple[int, int]:
     """Token ids and labels, alive for the whole step; positions and rotary tables, alive until the layers are done."""
     size = (24 if recipe.padding else 16) * recipe.tokens
     width = arch.family.rotary_width or stream_width(recipe)
-    return size, (8 + 2 * width * arch.layers[0].head_dim) * recipe.sequence_length
+    tables = 1
+    if arch.family.rotary_tables == "kind":
+        tables = len({shape.attention for shape, _ in arch.counts})
+    return size, (8 + 2 * tables * width * arch.layers[0].head_dim) * recipe.sequence_length
 
 
 def mask_bytes(arch: Architecture, recipe: Recipe) -> int:
     """The masks that all layers of a kind share.
 
     transformers/masking_utils.py: eager attention takes a mask in the dtype of the hidden states; sdpa none, unless
-    there is padding or a sliding window shorter than the sequence, and then a Boolean one. Without padding, one mask
-    serves all sequences.
+    there is padding or a sliding window shorter than the sequence, and then a Boolean one, which without padding
+    serves all sequences of the batch.
     """
     if recipe.attention == "flash" or (recipe.attention == "sdpa" and not recipe.padding and not arch.sliding_window):
         return 0
     sequence = recipe.sequence_length
-    one = recipe.tokens * sequence if recipe.padding else sequence * sequence
+    one = sequence * sequence
     if recipe.attention == "eager":
-        one *= stream_width(recipe)
+        one = recipe.tokens * sequence * stream_width(recipe)
+    elif recipe.padding:
+        one = recipe.tokens * sequence
     kinds = []
     for shape, _ in arch.counts:
         masked = recipe.attention == "eager" or is_masked(arch, recipe, shape)

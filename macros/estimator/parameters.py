@@ -59,27 +59,35 @@ def linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
 
     A router is a plain matrix (no nn.Linear), and experts are stacked in tensors of three dimensions.
     """
-    h, q, kv, i = arch.hidden_size, shape.query_size, shape.key_value_size, shape.intermediate_size
+    return attention_linears(arch, shape) + feed_forward_linears(arch, shape)
+
+
+def attention_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
+    """The linear layers of the attention."""
+    h, q, kv = arch.hidden_size, shape.query_size, shape.key_value_size
     if arch.family.fused:
-        return (
-            Linear("qkv_proj", h, q + 2 * kv),
-            Linear("o_proj", q, h),
-            Linear("gate_up_proj", h, 2 * i),
-            Linear("down_proj", i, h),
-        )
-    attention = (
+        return (Linear("qkv_proj", h, q + 2 * kv), Linear("o_proj", q, h))
+    return (
         Linear("q_proj", h, q, arch.attention_bias),
         Linear("k_proj", h, kv, arch.attention_bias),
         Linear("v_proj", h, kv, arch.attention_bias),
         Linear("o_proj", q, h, arch.output_bias),
     )
-    if shape.num_experts:
-        return attention + (
-            Linear("gate", h, shape.num_experts, experts=1),
-            Linear("experts.gate_up_proj", h, 2 * i, experts=shape.num_experts),
-            Linear("experts.down_proj", i, h, experts=shape.num_experts),
+
+
+def feed_forward_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
+    """The linear layers of the MLP, or of router and experts."""
+    h, i, experts = arch.hidden_size, shape.intermediate_size, shape.num_experts
+    if experts:
+        bias = arch.family.gated_clamp
+        return (
+            Linear("gate", h, experts, bias, experts=1),
+            Linear("experts.gate_up_proj", h, 2 * i, bias, experts=experts),
+            Linear("experts.down_proj", i, h, bias, experts=experts),
         )
-    return attention + (
+    if arch.family.fused:
+        return (Linear("gate_up_proj", h, 2 * i), Linear("down_proj", i, h))
+    return (
         Linear("gate_proj", h, i, arch.mlp_bias),
         Linear("up_proj", h, i, arch.mlp_bias),
         Linear("down_proj", i, h, arch.mlp_bias),
@@ -87,12 +95,14 @@ def linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
 
 
 def layer_vectors(arch: Architecture, shape: LayerShape) -> tuple[int, ...]:
-    """Sizes of the norms of one decoder layer."""
+    """Sizes of the norms, and of the attention sinks, of one decoder layer."""
     norms = (arch.hidden_size,) * (4 if arch.family.norm_places == "both" else 2)
     if arch.family.qk_norm == "head":
         norms += (shape.head_dim, shape.head_dim)
     if arch.family.qk_norm == "full":
         norms += (shape.query_size, shape.key_value_size)
+    if arch.family.sinks:
+        norms += (shape.num_attention_heads,)
     return norms
 
 
@@ -132,12 +142,13 @@ def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
     """Names of the linear layers that get an adapter.
 
     PEFT's "all-linear" means every nn.Linear but the output embedding (peft/tuners/tuners_utils.py,
-    _maybe_include_all_linear_layers).
+    _maybe_include_all_linear_layers). Stacked experts are no nn.Linear; PEFT reaches them in the families that
+    peft/utils/transformers_weight_conversion.py lists in _MODEL_TO_CONVERSION_PATTERN.
     """
     names = []
     for shape, _ in arch.layer_counts():
         for linear in linears(arch, shape):
-            if linear.name not in names:
+            if linear.name not in names and (linear.experts == 0 or arch.family.adapts_experts):
                 names.append(linear.name)
     if recipe.target_modules == "all-linear":
         return tuple(names)

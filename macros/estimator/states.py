@@ -176,7 +176,8 @@ def master_temporary_bytes(arch: Architecture, recipe: Recipe, largest: int) -> 
         return (8 if recipe.foreach else 4) * largest
     foreach = 4 * count if recipe.foreach else 0
     if recipe.master_gradients == "persistent":
-        return foreach
+        # The 16-bit gradients are copied into the persistent ones and released before the step.
+        return max(0, foreach - width * count)
     # "all": each gradient is cast and released in turn; while the last one is cast, both copies of it exist.
     last = arch.hidden_size if arch.tie_word_embeddings else embedding_weights(arch)
     return (4 - width) * count + max(foreach, width * last)
