@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 
 from .architecture import Architecture, LayerShape
-from .parameters import Linear, adapter_rank, linears, targets
+from .experts import sparse_block
+from .parameters import Linear, linears, targets
 from .recipe import Recipe
 from .states import stream_width
-from .tape import CAST, DEQUANTIZED, GRADIENT, LOGITS, LOSS, NEW, REUSED, SAME, WORKSPACE, Tape, Value
+from .tape import DEQUANTIZED, GRADIENT, LOGITS, LOSS, NEW, REDUCED, REUSED, SAME, WORKSPACE, Tape, Value
 
 
 class Builder:
@@ -164,13 +165,15 @@ class Builder:
         tape = self.tape
         if self.recipe.kernels != "none":
             return tape.view(x)  # rotated in place, forwards and backwards; liger-kernel 0.8.5 ops/rope.py
-        width = max(x.width, self.arch.family.rotary_width)
-        straight = tape.scale_by(x, table, width)
-        half = x.per_token // 2
+        width = max(x.width, self.arch.family.rotary_width or self.width)
         if self.arch.family.rotary == "chunk":
             return self.rotary_chunk(x, table)
+        straight = tape.scale_by(x, table, width)
+        half = x.per_token // 2
         turned = tape.cat([tape.neg(tape.slice(x, half)), tape.slice(x, half)])
-        turned = tape.to(tape.add(straight, tape.scale_by(turned, table, width)), x.width)
+        turned = tape.add(straight, tape.scale_by(turned, table, width))
+        if self.arch.family.rotary_width:
+            turned = tape.to(turned, x.width)
         # Phi-3 rotates a part of each head and joins it with the rest, even if that is empty.
         return tape.cat([turned]) if self.arch.family.fused else turned
 
@@ -243,8 +246,8 @@ class Builder:
         output = tape.custom(
             [q, k, v, lse], output, [q, k, v, lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace
         )
-        if arch.family.fused:
-            # The output is laid out like q, which the cat in Phi-3's rotation stored head by head: o_proj needs a copy.
+        if arch.family.fused or arch.family.rotary == "chunk":
+            # The output is laid out like q, which the cat at the end of the rotation stored head by head: o_proj needs a copy.
             return tape.custom([output], tape.like(output), [], [(output, SAME)])
         return output
 
@@ -262,11 +265,27 @@ class Builder:
         if arch.attn_logit_softcapping:
             scores = tape.scale(tape.unary(tape.scale(scores), save_output=True))
         scores = self.add_mask(scores)
-        weights = tape.to(tape.unary(tape.to(scores, 4), save_output=True), query_width)
+        if arch.family.sinks:
+            weights = tape.to(self.softmax_with_sinks(scores), query_width)
+        else:
+            weights = tape.to(tape.unary(tape.to(scores, 4), save_output=True), query_width)
         output = self.batched_matmul(weights, v, Value(self.shape.query_size, 0, 0, 2, False, 0))
         output = tape.custom([output], tape.like(output), [], [(output, SAME)])
         tape.hold(q, k, v, weights)
         return output
+
+    def softmax_with_sinks(self, scores: Value) -> Value:
+        """gpt-oss' eager attention: one more column, the largest score subtracted, softmax in the scores' dtype, column cut off."""
+        tape, heads = self.tape, self.shape.num_attention_heads
+        sinks = Value(heads, 0, 0, scores.width, self.full, 0)
+        sinks.view_of = tape.weight(heads, self.width, self.full)
+        combined = tape.cat([scores, sinks])
+        index = tape.record([], Value(heads, 0, 0, 8, False, 0), [], [])
+        largest = tape.custom([combined, index], Value(heads, 0, 0, combined.width, True, 0), [index], [(combined, NEW)])
+        shifted = tape.custom([combined, largest], tape.like(combined), [], [(combined, SAME), (largest, REDUCED)])
+        probabilities = tape.unary(shifted, save_output=True)
+        tape.hold(scores, shifted)
+        return tape.slice(probabilities, 0)
 
     def batched_matmul(self, left: Value, right: Value, output: Value) -> Value:
         """Product of two activations; each is saved for the gradient of the other."""
@@ -335,54 +354,8 @@ class Builder:
         return self.tape.custom([gate, up], self.tape.like(gate), [gate, up], [(gate, REUSED), (up, REUSED)])
 
     def experts(self, x: Value) -> Value:
-        """MixtralSparseMoeBlock with grouped_mm_experts_forward: each token once per chosen expert, sorted by expert.
-
-        Source: transformers 5.24.0 integrations/moe.py. Balance between experts does not matter: all chosen pairs of
-        token and expert are one tensor.
-        """
-        tape, shape, arch = self.tape, self.shape, self.arch
-        chosen = shape.num_experts_per_tok
-        routing = self.router(x)
-        index = tape.record([], Value(chosen, 0, 0, 8, False, 0), [], [])
-        selected = tape.gather(x, chosen * arch.hidden_size, index)
-        weights = tape.gather(routing, chosen, index)
-        both = tape.grouped_matmul(selected, self.expert_weight("experts.gate_up_proj"), 2 * chosen * shape.intermediate_size)
-        gate, up = tape.chunk(both, 2)
-        product = tape.multiply(tape.unary(gate), up)
-        output = tape.grouped_matmul(product, self.expert_weight("experts.down_proj"), chosen * arch.hidden_size)
-        weighted = tape.multiply_rows(output, weights)
-        ordered = tape.gather(weighted, weighted.per_token, index)
-        total = tape.custom([ordered], Value(arch.hidden_size, 0, 0, ordered.width, True, 0), [], [(ordered, SAME)])
-        tape.hold(x, output, selected)
-        return tape.to(total, x.width)
-
-    def router(self, x: Value) -> Value:
-        """MixtralTopKRouter: softmax over all experts in float32, the largest few, normalised."""
-        tape, shape = self.tape, self.shape
-        linear = self.linears["gate"]
-        weight = tape.weight(linear.weight, self.width, self.full)
-        if linear.name in self.targets:
-            weight = self.merged_weight(linear)
-        logits = tape.matmul(x, weight, shape.num_experts)
-        probabilities = tape.unary(tape.to(logits, 4), save_output=True)
-        top = tape.custom([probabilities], Value(shape.num_experts_per_tok, 0, 0, 4, True, 0), [], [(probabilities, NEW)])
-        return tape.to(tape.unary(top), x.width)
-
-    def expert_weight(self, name: str) -> Value:
-        """The stacked weights of all experts, with PEFT's adapter added if they are a target."""
-        linear = self.linears[name]
-        if name in self.targets:
-            return self.merged_weight(linear)
-        return self.tape.weight(linear.weight, self.recipe.weight_bytes, self.full)
-
-    def merged_weight(self, linear: Linear) -> Value:
-        """PEFT's ParamWrapper: weight + scaling · B·A as a tensor of its own for every forward (baddbmm)."""
-        tape, rank = self.tape, adapter_rank(linear, self.recipe)
-        width = self.recipe.weight_bytes
-        down = tape.to(tape.weight(rank * linear.inputs, self.recipe.adapter_bytes, True), width, cached=False)
-        up = tape.to(tape.weight(rank * linear.outputs, self.recipe.adapter_bytes, True), width, cached=False)
-        merged = Value(0, linear.weight, 0, width, True, CAST)
-        return tape.custom([down, up], merged, [down, up], [(up, NEW), (down, NEW)])
+        """The mixture-of-experts block in place of the MLP."""
+        return sparse_block(self, x)
 
     # ---- a decoder layer ----
     def decoder_layer(self, x: Value) -> Value:
