@@ -8,7 +8,6 @@ language: the root page, the 404 page, the sitemap index and robots.txt.
 from __future__ import annotations
 
 import functools
-import logging
 import os
 import re
 import shutil
@@ -27,11 +26,10 @@ from mkdocs.utils import clean_directory, get_relative_url
 from site_pages import front_matter, is_draft
 from site_words import NAMES, SOURCE, WORDS_PER_MINUTE, Words, catalogue
 
-log = logging.getLogger("mkdocs.hooks.locales")
-
+# How the blog writes days; the same patterns as in macros/language.py.
 _DATES = {"de": "d.\u00a0MMMM y", "en": "d\u00a0MMMM y", "tr": "d\u00a0MMMM y"}
 
-
+# What decomposing does not turn into base letters, or would turn into the wrong ones in German.
 _LETTERS = str.maketrans({"ı": "i", "İ": "i", "ß": "ss", "ä": "ae", "ö": "oe", "ü": "ue", "Ä": "ae", "Ö": "oe", "Ü": "ue"})
 
 
