@@ -1,0 +1,191 @@
+"""`python -m macros measure`: a self-contained script that measures one recipe on a GPU beside our estimate of it.
+
+The script is `measure_script.py` with the run put in; it is written out or, with `--run`, started in a fresh process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+from macros.dataset import DataErrors, Dataset, load
+from macros.estimator import Estimate, Recipe, recipe_from_keys
+from macros.estimator.architecture import TEXT_TYPES
+from macros.estimator.recipe import applicable_keys
+from macros.recipes import estimate_keys
+from macros.records import scalar
+
+ROOT = Path(__file__).parent.parent
+TEMPLATE = Path(__file__).parent / "measure_script.py"
+PLACEHOLDER = "RUN: dict[str, Any] = {}\n"
+# The source that a record names unless another one is given.
+SOURCE = "vram-guide-measurements"
+
+# What a script with random weights cannot make, and why. Everything else of a recipe it runs.
+UNAVAILABLE = {
+    ("quantization", "gptq"): "GPTQ weights come from a calibrated checkpoint; the script quantises random weights to nf4, fp4 or int8",
+    ("quantization", "awq"): "AWQ weights come from a calibrated checkpoint; the script quantises random weights to nf4, fp4 or int8",
+    ("kernels", "foak"): "fms-acceleration patches only models that its own trainer loads; measurable are none and liger",
+    ("kernels", "unsloth"): "Unsloth patches only models that it loads itself; measurable are none and liger",
+}
+# Left out of a config.json: they describe files, not shapes, or would make the library fetch or quantise something.
+_NOT_SHAPE = ("architectures", "auto_map", "dtype", "quantization_config", "torch_dtype", "transformers_version")
+
+
+def script(dataset: Dataset, keys: Mapping[str, Any], source: str = SOURCE) -> str:
+    """The text of the script for what `estimate_keys` accepts: model or config, gpu, preset and recipe keys.
+
+    Raises `ValueError`, one sentence, for a recipe that the estimator refuses or that random weights cannot run.
+    """
+    result = estimate_keys(dataset, keys)
+    recipe = recipe_keys(result)
+    for name, value in recipe.items():
+        if reason := UNAVAILABLE.get((name, value if isinstance(value, str) else "")):
+            raise ValueError(f"{name} {value} cannot be measured: {reason}")
+    model = dataset.models[keys["model"]] if keys.get("model") is not None else None
+    run = {
+        "model": model.key if model else None,
+        "hub": model.hub if model else None,
+        "config": language_config(model.config if model else keys["config"]),
+        "recipe": recipe,
+        "estimate": {
+            "peak_bytes": result.peak_bytes,
+            "moment": result.moment,
+            "parts": {name: size for name, size in result.moments[result.moment].parts.items() if size},
+            "moments": {name: moment.total for name, moment in result.moments.items()},
+            "reserved_bytes": {"low": result.reserved_bytes.low, "high": result.reserved_bytes.high},
+            "device_bytes": {"low": result.device_bytes.low, "high": result.device_bytes.high},
+            "parameters": result.parameters,
+            "trainable_parameters": result.trainable_parameters,
+            "evidence": result.evidence,
+        },
+        "cards": {gpu.key: gpu.memory_mib for gpu in dataset.gpus if gpu.vendor != "apple"},
+        "source": source,
+    }
+    template = TEMPLATE.read_text(encoding="utf-8")
+    if template.count(PLACEHOLDER) != 1:
+        raise AssertionError(f"{TEMPLATE.name} must have the line {PLACEHOLDER!r} once")
+    return template.replace(PLACEHOLDER, f"RUN: dict[str, Any] = {pformat(run, width=118, sort_dicts=False, compact=True)}\n")
+
+
+def recipe_keys(result: Estimate) -> dict[str, Any]:
+    """Every recipe key of an estimate that applies, so that later changes of defaults do not change the run.
+
+    `recipe_from_keys` makes the very same recipe of them.
+    """
+    names = applicable_keys(str(result.conditions["method"]))
+    given = {name: result.conditions[name] for name in names}
+    kept = {name: given[name] for name in ("method", "precision")}
+    while True:
+        missing = [name for name in given if name not in kept and _accepted({**kept, name: given[name]})]
+        if not missing:
+            break
+        kept[missing[0]] = given[missing[0]]
+    wanted = {field.name: result.conditions[field.name] for field in fields(Recipe)}
+    if recipe_from_keys(kept).conditions() != wanted:
+        raise AssertionError(f"the keys {kept} do not make the recipe {wanted}")
+    return {name: kept[name] for name in given if name in kept}
+
+
+def _accepted(keys: dict[str, Any]) -> bool:
+    """Whether the estimator takes the last of these keys beside the others."""
+    try:
+        recipe_from_keys(keys)
+    except ValueError:
+        return False
+    return True
+
+
+def language_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a config.json that the estimator counts: the language model of a multimodal one, without file matters."""
+    text = config.get("text_config")
+    if isinstance(text, Mapping):
+        config = {"model_type": config.get("model_type"), **text}
+    shape = {key: value for key, value in config.items() if key not in _NOT_SHAPE}
+    return {**shape, "model_type": TEXT_TYPES.get(shape["model_type"], shape["model_type"])}
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's options; every recipe key is one, with dashes."""
+    result = argparse.ArgumentParser(prog="python -m macros measure", description=__doc__)
+    result.add_argument("--output", "-o", type=Path, help="file for the script (default: standard output)")
+    result.add_argument("--run", action="store_true", help="run it in a fresh process (dry without a GPU)")
+    result.add_argument("--dry-run", action="store_true", help="run it with a tiny model on the CPU")
+    result.add_argument("--python", default=sys.executable, help="Python that has PyTorch and runs the script")
+    result.add_argument("--record", type=Path, default=Path("measurement.yml"), help="file for the record of --run")
+    result.add_argument("--source", default=SOURCE, help="key of data/sources.yml that the record names")
+    keys = result.add_argument_group("what to measure")
+    keys.add_argument("--model", help="a key of data/models.yml")
+    keys.add_argument("--config", type=Path, help="a config.json instead of a model")
+    keys.add_argument("--gpu", help="a key of data/gpus.yml")
+    keys.add_argument("--preset", help="a key of data/presets.yml")
+    for field in fields(Recipe):
+        keys.add_argument(f"--{field.name.replace('_', '-')}", metavar="VALUE", help=argparse.SUPPRESS)
+    result.epilog = "Recipe keys are options too: " + ", ".join(f"--{f.name.replace('_', '-')}" for f in fields(Recipe)) + "."
+    return result
+
+
+def keys_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Recipe keys as `estimate_keys` takes them; a list is written with commas."""
+    keys: dict[str, Any] = {}
+    for name in ("model", "gpu", "preset", *(field.name for field in fields(Recipe))):
+        text = getattr(options, name)
+        if text is None:
+            continue
+        if name == "modules_to_save" or (name == "target_modules" and text != "all-linear"):
+            keys[name] = [part for part in text.split(",") if part]
+        else:
+            keys[name] = text if name in ("model", "gpu", "preset") else scalar(text)
+    if options.config is not None:
+        import json
+
+        try:
+            keys["config"] = json.loads(options.config.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{options.config} cannot be read as JSON: {error}") from None
+    return keys
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the script, and run it if asked to. Returns the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        text = script(load(ROOT), keys_of(options), options.source)
+    except DataErrors as errors:
+        print(errors, file=sys.stderr)
+        return 1
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    if options.run or options.dry_run:
+        return _run(text, options)
+    if not options.output:
+        sys.stdout.write(text)
+    return 0
+
+
+def _run(text: str, options: argparse.Namespace) -> int:
+    """Start the script in a process of its own: what this one or an earlier run holds must not be counted."""
+    extra = ["--dry-run"] if options.dry_run else []
+    extra += ["--gpu", options.gpu] if options.gpu else []
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "measure.py"
+        file.write_text(text, encoding="utf-8")
+        command = [options.python, str(file), "--record", str(options.record.absolute()), *extra]
+        try:
+            return subprocess.run(command, check=False).returncode
+        except OSError as error:
+            print(f"error: {options.python} cannot be started: {error.strerror}", file=sys.stderr)
+            return 2
