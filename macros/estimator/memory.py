@@ -292,6 +292,9 @@ class Step:
 
         result = {"load": [State({}).plus("weights", 0, weight_bytes(arch, recipe), 0)]}
         result["forward_end"] = [inside.copy().plus("layer_activations", hidden, 0, 0)]
+        if not recipe.gradient_checkpointing:
+            below = self.stack(self.resting(), layers - 1)
+            result["forward_end"] += among(below, self.stage(layers - 1).forward, "forward layer")
         result["loss"] = among(inside, self.head.forward, "forward head")
         result["loss"] += among(inside, self.head.forward, "forward loss")
         result["loss"] += among(full, self.head.backward, "backward loss")

@@ -166,9 +166,17 @@ class Replay:
         self.gradients[id(output)] = self.allocate(output)
         self.see(tag)
 
-    def backward(self) -> None:
-        """Visit the ops in reverse; a saved tensor dies with the last op that saved it."""
-        for op in reversed(self.ops):
+    def backward_recomputing(self, source: Value) -> None:
+        """Backward of a checkpointed stage: its forward runs again when the first op asks for a saved tensor."""
+        first = self.last_saving_op() + 1
+        self.backward(first, len(self.ops))
+        self.forward(source, True)
+        self.backward(0, first)
+
+    def backward(self, start: int, end: int) -> None:
+        """Visit the ops from `start` to before `end` in reverse; a saved tensor dies with the last op that saved it."""
+        for index in range(end - 1, start - 1, -1):
+            op = self.ops[index]
             tag = "backward " + op.tag
             parts = self.parts.pop(id(op.output), None)
             if parts is not None:

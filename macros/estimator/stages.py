@@ -40,7 +40,7 @@ def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked:
     saved, forward = [0] * (3 * KINDS), Peaks()
     if recipe.gradient_checkpointing:
         replay.begin_backward("backward layer")
-        replay.forward(source, True)
+        replay.backward_recomputing(source)
         for value in tape.pinned:
             saved[3 * value.kind] += value.per_token * value.width
     else:
@@ -49,7 +49,7 @@ def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked:
         saved, forward = list(replay.live), replay.peaks
         replay.peaks = Peaks()
         replay.begin_backward("backward layer")
-    replay.backward()
+        replay.backward(0, len(tape.ops))
     return Stage(saved, tape.cached_casts, replay.live[3 * GRADIENT + 1], forward, replay.peaks)
 
 
@@ -74,7 +74,7 @@ def head_stage(arch: Architecture, recipe: Recipe) -> Stage:
     forward = replay.peaks
     replay.peaks = Peaks()
     replay.begin_backward("backward loss")
-    replay.backward()
+    replay.backward(0, len(tape.ops))
     kept = [0] * (3 * KINDS)
     if logits is not None and recipe.keep_outputs:
         kept[3 * logits.kind] = logits.per_token * logits.width

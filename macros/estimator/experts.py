@@ -1,0 +1,109 @@
+"""Mixture-of-experts blocks as tapes: router, grouped products of all chosen pairs of token and expert, shared expert.
+
+Balance between experts does not matter: all chosen pairs are one tensor, sorted by expert. Source: transformers 5.24.0
+integrations/moe.py (grouped_mm_experts_forward), models/mixtral, qwen3_moe, gpt_oss; PEFT 0.21.2 tuners/lora/layer.py
+(ParamWrapper).
+"""
+
+from __future__ import annotations
+
+from .parameters import Linear, adapter_rank
+from .tape import CAST, NEW, Value
+
+
+def sparse_block(builder, x: Value) -> Value:
+    """MixtralSparseMoeBlock, Qwen3MoeSparseMoeBlock, GptOssMLP: router, then experts."""
+    gated_clamp = builder.arch.family.gated_clamp
+    return experts(builder, x, router_gpt_oss(builder, x) if gated_clamp else router(builder, x))
+
+
+def experts(builder, x: Value, routing: Value) -> Value:
+    """grouped_mm_experts_forward: each token once per chosen expert, sorted by expert, and the weighted results summed."""
+    tape, shape, arch = builder.tape, builder.shape, builder.arch
+    chosen = shape.num_experts_per_tok
+    bias = arch.family.gated_clamp
+    index = tape.record([], Value(chosen, 0, 0, 8, False, 0), [], [])
+    selected = tape.gather(x, chosen * arch.hidden_size, index)
+    weights = tape.gather(routing, chosen, index)
+    biases = expert_biases(builder, "experts.gate_up_proj") if bias else None
+    both = tape.grouped_matmul(
+        selected, expert_weight(builder, "experts.gate_up_proj"), 2 * chosen * shape.intermediate_size
+    )
+    product = clamped_gate(tape, both) if bias else gate(tape, both)
+    if biases is not None:
+        biases_down = expert_biases(builder, "experts.down_proj")
+        tape.hold(biases)
+    output = tape.grouped_matmul(product, expert_weight(builder, "experts.down_proj"), chosen * arch.hidden_size)
+    weighted = tape.multiply_rows(output, weights)
+    ordered = tape.gather(weighted, weighted.per_token, index)
+    # autocast sums in float32; the gradient, one row for all experts of a token, is copied to each of them.
+    width = 4 if builder.recipe.autocast else ordered.width
+    total = tape.custom([ordered], Value(arch.hidden_size, 0, 0, width, True, 0), [], [(ordered, NEW)])
+    tape.hold(x, output, selected)
+    if biases is not None:
+        tape.hold(biases_down)
+    return tape.to(total, x.width)
+
+
+def gate(tape, both: Value) -> Value:
+    """act(gate) · up, gate and up one after the other in the last dimension."""
+    gate, up = tape.chunk(both, 2)
+    return tape.multiply(tape.unary(gate), up)
+
+
+def clamped_gate(tape, both: Value) -> Value:
+    """GptOssExperts._apply_gate: gate and up interleaved, clamped; (up + 1) · gate · sigmoid(gate · alpha)."""
+    half = both.per_token // 2
+    gate, up = tape.slice(both, half), tape.slice(both, half)
+    gate, up = tape.unary(gate), tape.unary(up)
+    glu = tape.multiply(gate, tape.unary(tape.scale(gate), save_output=True))
+    product = tape.multiply(tape.add_constant(up), glu)
+    tape.hold(gate, up, glu, both)
+    return product
+
+
+def expert_biases(builder, name: str) -> Value:
+    """The bias of each chosen expert, one row per pair: added in place to the product, so that autograd keeps nothing."""
+    linear, tape = builder.linears[name], builder.tape
+    rows = builder.shape.num_experts_per_tok * linear.outputs
+    return tape.record([], Value(rows, 0, 0, builder.recipe.weight_bytes, False, 0), [], [])
+
+
+def router(builder, x: Value) -> Value:
+    """MixtralTopKRouter: softmax over all experts in float32, the largest few, normalised."""
+    tape, shape = builder.tape, builder.shape
+    linear = builder.linears["gate"]
+    weight = tape.weight(linear.weight, builder.width, builder.full)
+    if linear.name in builder.targets:
+        weight = merged_weight(builder, linear)
+    logits = tape.matmul(x, weight, shape.num_experts)
+    probabilities = tape.unary(tape.to(logits, 4), save_output=True)
+    top = tape.custom([probabilities], Value(shape.num_experts_per_tok, 0, 0, 4, True, 0), [], [(probabilities, NEW)])
+    return tape.to(tape.unary(top), x.width)
+
+
+def router_gpt_oss(builder, x: Value) -> Value:
+    """GptOssTopKRouter: the largest few logits, then their softmax."""
+    tape, shape = builder.tape, builder.shape
+    weight = tape.weight(builder.linears["gate"].weight, builder.width, builder.full)
+    logits = tape.matmul(x, weight, shape.num_experts)
+    top = Value(shape.num_experts_per_tok, 0, 0, logits.width, True, 0)
+    return tape.unary(tape.custom([logits], top, [], [(logits, NEW)]), save_output=True)
+
+
+def expert_weight(builder, name: str) -> Value:
+    """The stacked weights of all experts, with PEFT's adapter added if they are a target."""
+    linear = builder.linears[name]
+    if name in builder.targets:
+        return merged_weight(builder, linear)
+    return builder.tape.weight(linear.weight, builder.recipe.weight_bytes, builder.full)
+
+
+def merged_weight(builder, linear: Linear) -> Value:
+    """PEFT's ParamWrapper: weight + scaling · B·A as a tensor of its own for every forward (baddbmm)."""
+    tape, recipe = builder.tape, builder.recipe
+    rank, width = adapter_rank(linear, recipe), recipe.weight_bytes
+    down = tape.to(tape.weight(rank * linear.inputs, recipe.adapter_bytes, True), width, cached=False)
+    up = tape.to(tape.weight(rank * linear.outputs, recipe.adapter_bytes, True), width, cached=False)
+    merged = Value(0, linear.weight, 0, width, True, CAST)
+    return tape.custom([down, up], merged, [down, up], [(up, NEW), (down, NEW)])
