@@ -192,7 +192,7 @@ def _references(dataset: Dataset) -> Iterator[Finding]:
             if isinstance(record, Measurement):
                 for column, target in (("model", "models"), ("gpu", "gpus"), ("source", "sources")):
                     wanted, known = getattr(record, column), dataset.documents[target].value
-                    if wanted not in known:
+                    if wanted is not None and wanted not in known:
                         yield finding(column, says=f": data/{target}.yml has no {wanted!r}{suggest(wanted, known)}")
 
 

@@ -266,17 +266,67 @@ class Source(Record):
         return self
 
 
+Reason = Literal[
+    "model_not_in_data",
+    "model_not_modelled",
+    "method_not_modelled",
+    "optimizer_not_modelled",
+    "quantizer_not_bitsandbytes",
+    "length_not_exact",
+    "no_allocated_counter",
+    "no_figure",
+]
+"""Why a published run is shown but does not count for the error of the tensor peak."""
+
+
 class Measurement(Record):
-    """A run on real hardware: its recipe, its software and what the counters showed."""
+    """A run on real hardware: its recipe, its software, what the counters showed and how it ended.
 
-    model: Slug
-    recipe: Values
-    gpu: Slug
-    software: dict[str, Text]
-    observed: dict[Literal["allocated_mib", "reserved_mib", "device_mib"], Whole] = Field(min_length=1)
-    date: Day
+    A run counts for the published error of the tensor peak if the model is in `models.yml`, the estimator knows the
+    method and the quantiser, the sequence length is exact and PyTorch's own counter of allocated bytes was read; any
+    other says why it does not.
+    """
+
+    hub: Text | None = Field(None, description="model as the source names it, if it has no record or another name")
+    model: Slug | None = Field(None, description="key of data/models.yml whose shape it has")
+    config: Values | None = Field(None, description="shape of a model that is not in data/models.yml")
+    recipe: Values | None = Field(None, description="recipe keys; none if the estimator cannot express the run")
+    gpu: Slug | None = Field(None, description="key of data/gpus.yml, if the source names the card")
+    software: dict[str, Text] = Field(min_length=1, description="framework, and libraries with their versions")
+    outcome: Literal["ok", "oom", "fits"] = Field("ok", description="fits: it ran, and no figure was published")
+    observed: dict[Literal["allocated", "reserved", "device", "unstated"], Whole] = Field(
+        {}, description="peak in bytes by counter; unstated: the source does not say which counter it read"
+    )
+    published: Text | None = Field(None, description="the figure as the source has it, with its unit")
+    length: Literal["packed", "fixed", "longest_sample", "cap", "cap_reached", "unknown"] = Field(
+        "fixed", description="what is known of the sequence length; cap: no sample is longer"
+    )
+    grade: Literal["A", "B", "C"] = Field("A", description="how completely the source describes the run")
+    counts: YesNo = Field(True, description="whether the error of the tensor peak includes this run")
+    reason: Reason | None = Field(None, description="why it does not count")
+    note: Text | None = Field(None, description="why the figure cannot be right as published")
     source: Slug
+    date: Moment = Field(description="when the run was made or the source was last changed")
 
+    @model_validator(mode="after")
+    def _counts_or_says_why_not(self) -> Measurement:
+        if self.counts == (self.reason is not None):
+            raise ValueError("reason: expected exactly when counts is false")
+        if self.counts and not (self.recipe and self.model and "allocated" in self.observed):
+            raise ValueError("counts: needs model, recipe and observed.allocated")
+        if self.counts and self.length not in EXACT_LENGTHS:
+            raise ValueError(f"counts: needs a length that is one of {', '.join(EXACT_LENGTHS)}")
+        if self.model and self.config:
+            raise ValueError("config: expected only without model")
+        if not self.model and not self.hub:
+            raise ValueError("needs model or hub")
+        if self.outcome == "ok" and not self.observed:
+            raise ValueError("observed: expected for a run that ended well")
+        return self
+
+
+EXACT_LENGTHS = ("packed", "fixed", "longest_sample")
+"""What a source must know about the sequence length for a figure to be compared."""
 
 KINDS: dict[str, type[Record]] = {
     "sources": Source,
