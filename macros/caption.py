@@ -42,6 +42,10 @@ _ORDER = (
     "prepare_kbit",
     "keep_outputs",
     "padding",
+    "transformers",
+    "use_reentrant",
+    "kbit_tables",
+    "quantized_inputs_kept",
     "preset",
 )
 
@@ -61,6 +65,10 @@ _QUIET: Mapping[str, Any] = {
     "padding": False,
     "master_gradients": "param",
     "trained_token_share": 1,
+    "transformers": "5",
+    "use_reentrant": False,
+    "kbit_tables": "float32",
+    "quantized_inputs_kept": False,
     "preset": "transformers-peft",
 }
 # Columns that depend on what a card offers.

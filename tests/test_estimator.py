@@ -144,7 +144,7 @@ def test_optimizer_states(optim, bytes_per_parameter):
 
 # ---- published runs: fms-acceleration's reference tables, one A100 80 GB, packed to 4096 tokens ----
 
-FMS = dict(attention="flash", sequence_length=4096, precision="bf16", keep_outputs=True)
+FMS = dict(attention="flash", sequence_length=4096, precision="bf16", transformers="4.46", use_reentrant=True)
 ATTENTION_MODULES = ["q_proj", "k_proj", "v_proj", "o_proj"]
 
 
@@ -155,7 +155,7 @@ ATTENTION_MODULES = ["q_proj", "k_proj", "v_proj", "o_proj"]
         (24.87, MISTRAL_7B, dict(method="lora", adapter_dtype="bfloat16", micro_batch_size=4)),
         (36.08, MISTRAL_7B, dict(method="lora", adapter_dtype="bfloat16", micro_batch_size=8)),
         (15.25, MISTRAL_7B, dict(method="qlora", prepare_kbit=False, adapter_dtype="bfloat16", micro_batch_size=4)),
-        (25.39, LLAMA_8B, dict(method="qlora", prepare_kbit=False, kernels="foak", micro_batch_size=4)),
+        (25.39, LLAMA_8B, dict(method="qlora", prepare_kbit=False, kernels="foak", transformers="4.45", micro_batch_size=4)),
     ],
 )
 def test_published_peaks(measured_gib, config, keys):
@@ -164,7 +164,7 @@ def test_published_peaks(measured_gib, config, keys):
 
 def test_a_published_peak_with_fused_adapters():
     """13.42 GiB with Liger's loss; FOAK's fused attention adapters are not modelled, hence the wider bound."""
-    keys = dict(method="qlora", prepare_kbit=False, kernels="foak", loss="fused", micro_batch_size=4)
+    keys = dict(method="qlora", prepare_kbit=False, kernels="foak", loss="fused", transformers="4.45", micro_batch_size=4)
     assert fms(LLAMA_8B, **keys).peak_bytes / GIB == pytest.approx(13.42, rel=0.06)
 
 
@@ -314,7 +314,8 @@ def test_measures_that_save_never_cost(case):
         assert peak(arch, keys | {"gradient_accumulation_steps": 1}) <= base
     if keys["keep_outputs"]:
         assert peak(arch, keys | {"keep_outputs": False}) <= base
-    if keys["padding"]:
+    # Phi-3's attention output has to be copied after the flash kernel, but not after the one that takes a mask.
+    if keys["padding"] and not arch.family.fused:
         assert peak(arch, keys | {"padding": False}) <= base
     if keys["loss"] == "standard" and keys["micro_batch_size"] * keys["sequence_length"] >= 2048:
         assert peak(arch, keys | {"loss": "fused"}) <= base * 1.001

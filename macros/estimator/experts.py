@@ -8,12 +8,14 @@ integrations/moe.py (grouped_mm_experts_forward), models/mixtral, qwen3_moe, gpt
 from __future__ import annotations
 
 from .parameters import Linear, adapter_rank
-from .tape import CAST, NEW, Value
+from .tape import CAST, DEQUANTIZED, NEW, Value
 
 
 def sparse_block(builder, x: Value) -> Value:
     """MixtralSparseMoeBlock, Qwen3MoeSparseMoeBlock, GptOssMLP: router, then experts."""
     gated_clamp = builder.arch.family.gated_clamp
+    if builder.recipe.transformers != "5":
+        return separate_experts(builder, x, router(builder, x))
     return experts(builder, x, router_gpt_oss(builder, x) if gated_clamp else router(builder, x))
 
 
@@ -42,6 +44,32 @@ def experts(builder, x: Value, routing: Value) -> Value:
     tape.hold(x, output, selected)
     if biases is not None:
         tape.hold(biases_down)
+    return tape.to(total, x.width)
+
+
+def separate_experts(builder, x: Value, routing: Value) -> Value:
+    """MixtralSparseMoeBlock before transformers 5: a loop over experts, each three layers that quantise like any other.
+
+    The tokens of all experts together are the chosen pairs; one expert's weights are dequantised at a time.
+    """
+    tape, shape, arch, recipe = builder.tape, builder.shape, builder.arch, builder.recipe
+    chosen, inner = shape.num_experts_per_tok, shape.intermediate_size
+    index = tape.record([], Value(chosen, 0, 0, 8, False, 0), [], [])
+    selected = tape.gather(x, chosen * arch.hidden_size, index)
+    weights = tape.gather(routing, chosen, index)
+
+    def product(source: Value, outputs: int) -> Value:
+        if recipe.method == "qlora":
+            dequantized = Value(0, arch.hidden_size * inner, 0, 2, False, DEQUANTIZED)
+            result = tape.quantized_matmul(tape.to(source, 2), chosen * outputs, dequantized, recipe.quantized_inputs_kept)
+            return tape.to(result, source.width)
+        count = arch.hidden_size * inner * shape.num_experts
+        return tape.matmul(source, tape.weight(count, recipe.weight_bytes, builder.full), chosen * outputs)
+
+    hidden = tape.multiply(tape.unary(product(selected, inner)), product(selected, inner))
+    weighted = tape.multiply_rows(product(hidden, arch.hidden_size), weights)
+    total = tape.custom([weighted], Value(arch.hidden_size, 0, 0, weighted.width, True, 0), [], [(weighted, NEW)])
+    tape.hold(x)
     return tape.to(total, x.width)
 
 

@@ -14,7 +14,7 @@ from .architecture import Architecture, LayerShape
 from .experts import sparse_block
 from .parameters import Linear, linears, targets
 from .recipe import Recipe
-from .states import stream_width
+from .states import stream_width, table_width
 from .tape import DEQUANTIZED, GRADIENT, LOGITS, LOSS, NEW, REDUCED, REUSED, SAME, WORKSPACE, Tape, Value
 
 
@@ -136,7 +136,7 @@ class Builder:
         if recipe.quantization == "int8":
             result = self.matmul_int8(x, linear, dequantized)
         else:
-            result = tape.quantized_matmul(tape.to(x, 2), linear.outputs, dequantized)
+            result = tape.quantized_matmul(tape.to(x, 2), linear.outputs, dequantized, recipe.quantized_inputs_kept)
             result = tape.to(result, x.width)
         if name not in self.targets:
             return result
@@ -236,6 +236,8 @@ class Builder:
         query heads dk and dv per query head.
         """
         tape, arch = self.tape, self.arch
+        if self.recipe.transformers != "5" and arch.model_type in ("mistral", "mixtral"):
+            k, v = self.repeat_kv(k), self.repeat_kv(v)  # MistralFlashAttention2 until 4.47
         q, k, v = (tape.to(x, 2) for x in (q, k, v))
         lse = tape.record([], Value(self.shape.num_attention_heads, 0, 0, 4, False, 0), [], [])
         output = tape.like(q)
@@ -384,7 +386,7 @@ class Builder:
         tape.tag = "layer"
         hidden = self.rms_norm(x)
         trained = self.full or "lm_head" in self.recipe.modules_to_save
-        weight = tape.weight(arch.vocab_size * arch.hidden_size, self.width, trained)
+        weight = tape.weight(arch.vocab_size * arch.hidden_size, table_width(self.recipe), trained)
         if self.recipe.loss == "chunked":
             self.tiled_loss(hidden, weight)
             return None
@@ -400,7 +402,10 @@ class Builder:
             logits = tape.scale(tape.unary(tape.scale(logits), save_output=True))
         tape.tag = "loss"
         tape.kind = LOSS
-        self.cross_entropy(tape.to(logits, 4))
+        wide = tape.to(logits, 4)
+        if self.recipe.transformers == "4.45":
+            logits = wide  # the model itself returned float32 logits
+        self.cross_entropy(wide)
         tape.hold(logits, hidden)
         return logits
 
@@ -408,10 +413,14 @@ class Builder:
         """ForCausalLMLoss: log_softmax and nll_loss on float32 logits, or a kernel that overwrites them.
 
         nll_loss_backward makes a tensor like the log-probabilities. Unsloth's and FOAK's cross-entropy kernel saves
-        the logits and one number per token and writes the gradient over the logits.
+        the logits and one number per token and writes the gradient over the logits. Before transformers 5 the loss took
+        a contiguous copy of the logits without the last position.
         Source: transformers 5.24.0 loss/loss_utils.py; unsloth kernels/cross_entropy_loss.py.
         """
-        tape = self.tape
+        tape, whole = self.tape, logits
+        if self.recipe.transformers != "5":
+            # shift_logits = logits[..., :-1, :].contiguous()
+            logits = tape.custom([whole], tape.like(whole), [], [(whole, NEW)])
         loss = Value(0, 1, 0, 4, False, LOSS)
         if self.recipe.kernels in ("foak", "unsloth"):
             sums = tape.record([], Value(1, 0, 0, 4, False, LOSS), [], [])
@@ -419,7 +428,7 @@ class Builder:
         else:
             log_probabilities = tape.unary(logits, save_output=True)
             tape.custom([log_probabilities], loss, [], [(log_probabilities, NEW)])
-        tape.hold(logits)
+        tape.hold(whole, logits)
 
     def tiled_loss(self, hidden: Value, weight: Value) -> None:
         """TRL's fused head: trained positions only, logits tile by tile in one buffer, float32 gradients.

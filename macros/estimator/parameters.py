@@ -128,14 +128,21 @@ def parameter_count(arch: Architecture) -> int:
     return total
 
 
-def quantized_weights(arch: Architecture) -> list[tuple[Linear, int]]:
-    """The layers that quantised loading covers, with their number: every nn.Linear but the head, no stacked experts."""
-    return [
-        (linear, count)
-        for shape, count in arch.layer_counts()
-        for linear in linears(arch, shape)
-        if linear.experts == 0
-    ]
+def quantized_weights(arch: Architecture, recipe: Recipe) -> list[tuple[Linear, int]]:
+    """The layers that quantised loading covers, with their number: every nn.Linear but the head.
+
+    Stacked experts are no nn.Linear and stay wide; before transformers 5 each expert was three layers of its own.
+    """
+    found = []
+    for shape, count in arch.layer_counts():
+        for linear in linears(arch, shape):
+            if linear.experts == 0:
+                found.append((linear, count))
+            elif recipe.transformers != "5" and linear.name.startswith("experts."):
+                halves = 2 if linear.name == "experts.gate_up_proj" else 1
+                single = Linear(linear.name, linear.inputs, linear.outputs // halves)
+                found.append((single, count * linear.experts * halves))
+    return found
 
 
 def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
@@ -151,6 +158,11 @@ def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
             if linear.name not in names and (linear.experts == 0 or arch.family.adapts_experts):
                 names.append(linear.name)
     if recipe.target_modules == "all-linear":
+        if recipe.transformers != "5" and any(shape.num_experts for shape, _ in arch.layer_counts()):
+            raise ValueError(
+                "target_modules all-linear adapts every single expert before transformers 5, which is not modelled; "
+                "name the attention layers"
+            )
         return tuple(names)
     for name in recipe.target_modules:
         if name not in names:

@@ -34,6 +34,7 @@ KERNELS = ("none", "liger", "foak", "unsloth")
 MASTER_GRADIENTS = ("param", "all", "persistent")
 QUANTIZATIONS = ("nf4", "fp4", "int8", "gptq", "awq")
 TABLES = ("embed_tokens", "lm_head")
+TRANSFORMERS = ("5", "4.46", "4.45")
 
 # Above these a recipe is a typing mistake: no published run comes near, and every byte count stays below 2^53.
 LIMITS = {
@@ -52,6 +53,10 @@ class Recipe:
     sequence_length    tokens per sequence, padding included
     lora_r             rank of each adapter (lora and qlora)
     trained_token_share   share of the tokens that have a label; only a loss that skips the others depends on it
+    transformers       whose code runs: "4.46" and "4.45" copy the shifted logits and keep experts as single layers
+    use_reentrant      of checkpointing: the default of Trainer before transformers 5 where nothing is said
+    kbit_tables        dtype of embeddings and head after the k-bit preparation; TRL 0.x cast them back to bfloat16
+    quantized_inputs_kept   bitsandbytes before 0.43.2 keeps the input of every 4-bit layer
     target_modules     "all-linear" or module names; PEFT never adapts the head by "all-linear"
     modules_to_save    tables that are trained in full beside the adapters
     quantization       of the frozen linear layers (qlora); double_quant is for nf4 and fp4
@@ -84,6 +89,10 @@ class Recipe:
     padding: bool
     master_gradients: str
     trained_token_share: float
+    transformers: str
+    use_reentrant: bool
+    kbit_tables: str
+    quantized_inputs_kept: bool
 
     @property
     def tokens(self) -> int:
@@ -146,6 +155,10 @@ class Recipe:
             self.keep_outputs,
             self.padding,
             self.master_gradients,
+            self.transformers,
+            self.use_reentrant,
+            self.kbit_tables,
+            self.quantized_inputs_kept,
             # Losses in chunks do not grow evenly with the number of tokens.
             (self.micro_batch_size, self.sequence_length, self.trained_token_share) if self.loss != "standard" else None,
         )
@@ -179,11 +192,15 @@ class Recipe:
             "padding": self.padding,
             "master_gradients": self.master_gradients,
             "trained_token_share": self.trained_token_share,
+            "transformers": self.transformers,
+            "use_reentrant": self.use_reentrant,
+            "kbit_tables": self.kbit_tables,
+            "quantized_inputs_kept": self.quantized_inputs_kept,
         }
 
 
 ADAPTER_KEYS = ("lora_r", "lora_dropout", "target_modules", "adapter_dtype", "use_dora", "modules_to_save")
-QLORA_KEYS = ("quantization", "double_quant", "prepare_kbit")
+QLORA_KEYS = ("quantization", "double_quant", "prepare_kbit", "kbit_tables", "quantized_inputs_kept")
 MASTER_KEYS = ("master_gradients",)
 
 
@@ -234,7 +251,7 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
     quantization = _choice(keys, "quantization", QUANTIZATIONS, "nf4")
     _refuse(keys, ("double_quant",), quantization in ("nf4", "fp4"), "quantization nf4 and fp4")
     checkpointing = _flag(keys, "gradient_checkpointing", True)
-    _refuse(keys, ("checkpoint_offload",), checkpointing, "gradient_checkpointing true")
+    _refuse(keys, ("checkpoint_offload", "use_reentrant"), checkpointing, "gradient_checkpointing true")
     foreach = _flag(keys, "foreach", optim == "adamw_torch")
     if foreach and optim != "adamw_torch":
         raise ValueError(f"foreach true belongs to optim adamw_torch; {optim} has no foreach step")
@@ -265,6 +282,10 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
         padding=_flag(keys, "padding", False),
         master_gradients=_choice(keys, "master_gradients", MASTER_GRADIENTS, "param"),
         trained_token_share=_trained_share(keys),
+        transformers=_choice(keys, "transformers", TRANSFORMERS, "5"),
+        use_reentrant=_flag(keys, "use_reentrant", False),
+        kbit_tables=_choice(keys, "kbit_tables", ("float32", "bfloat16"), "float32"),
+        quantized_inputs_kept=_flag(keys, "quantized_inputs_kept", False),
     )
 
 

@@ -77,14 +77,14 @@ class Replay:
             index -= 1
         return index
 
-    def forward(self, source: Value, recomputing: bool) -> None:
+    def forward(self, source: Value, recomputing: bool, whole: bool = False) -> None:
         """Run the ops; `source` is the stage's input.
 
         While recomputing, the source is the checkpoint, which is counted elsewhere, and nothing runs after the last
-        op that saves.
+        op that saves, unless the `whole` stage is run again (reentrant checkpointing), which keeps the output.
         """
         ops, alive = self.ops, self.alive
-        last = self.last_saving_op() if recomputing else len(ops) - 1
+        last = self.last_saving_op() if recomputing and not whole else len(ops) - 1
         ends = {}
         for op in ops:
             if op.output.view_of is None:
@@ -99,7 +99,7 @@ class Replay:
         direction = "backward " if recomputing else "forward "
         for index in range(last + 1):
             op = ops[index]
-            if recomputing and index == last and op.output not in op.saved:
+            if recomputing and not whole and index == last and op.output not in op.saved:
                 break
             if op.output.view_of is None:
                 self.count(op.output, 1)
@@ -114,7 +114,8 @@ class Replay:
                     self.drop_unsaved(value)
         if recomputing:
             for value in list(alive.values()):
-                self.drop_unsaved(value)
+                if not whole or value is not output:
+                    self.drop_unsaved(value)
 
     def drop_unsaved(self, value: Value) -> None:
         """The last reference from Python is gone; autograd may still hold the tensor."""

@@ -60,7 +60,7 @@ def head_stage(arch: Architecture, recipe: Recipe) -> Stage:
     logits = Builder(arch, recipe, tape, arch.layers[-1], False).head(source)
     replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
     replay.forward(source, False)
-    if logits is not None and recipe.autocast:
+    if logits is not None and recipe.autocast and logits.width != 4:
         # accelerate's ConvertOutputsToFp32 copies the logits while the originals are still referenced.
         copy = Value(arch.vocab_size, 0, 0, 4, False, logits.kind)
         replay.count(logits, 1)

@@ -66,12 +66,17 @@ def stream_width(recipe: Recipe) -> int:
     return 4 if recipe.upcast else recipe.weight_bytes
 
 
+def table_width(recipe: Recipe) -> int:
+    """Bytes of one element of embeddings and head."""
+    return 2 if recipe.upcast and recipe.kbit_tables == "bfloat16" else stream_width(recipe)
+
+
 def weight_bytes(arch: Architecture, recipe: Recipe) -> int:
     """Bytes of the base model's weights as training holds them; QLoRA quantises the decoder's linear layers only."""
     if recipe.method != "qlora":
         return parameter_count(arch) * recipe.weight_bytes
     quantized, size = 0, 0
-    for linear, count in quantized_weights(arch):
+    for linear, count in quantized_weights(arch, recipe):
         quantized += linear.weight * count
         if recipe.four_bit:
             size += nf4_bytes(linear.weight, recipe.double_quant) * count
@@ -79,7 +84,8 @@ def weight_bytes(arch: Architecture, recipe: Recipe) -> int:
             size += int8_bytes(linear.weight, linear.outputs) * count
         else:
             size += gptq_bytes(linear.weight, linear.inputs) * count
-    return size + (parameter_count(arch) - quantized) * stream_width(recipe)
+    tables = embedding_weights(arch) * (1 if arch.tie_word_embeddings else 2)
+    return size + (parameter_count(arch) - quantized - tables) * stream_width(recipe) + tables * table_width(recipe)
 
 
 def adapter_bytes(arch: Architecture, recipe: Recipe) -> int:

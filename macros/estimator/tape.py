@@ -264,10 +264,11 @@ class Tape:
             saved.append(source)
         return self.record([source, matrix], output, saved, [(matrix, NEW), (source, NEW)])
 
-    def quantized_matmul(self, value, per_token, dequantized):
+    def quantized_matmul(self, value, per_token, dequantized, keep_input=False):
         """bitsandbytes' MatMul4Bit: the weight is dequantised for the product and again for the backward."""
         output = Value(per_token, 0, 0, value.width, False, self.kind)
-        return self.record([value], output, [], [(value, NEW)], dequantized, dequantized)
+        saved = [value] if keep_input else []
+        return self.record([value], output, saved, [(value, NEW)], dequantized, dequantized)
 
     def custom(self, inputs, output, saved, grads, forward_workspace=None, backward_workspace=None):
         """An op with a kernel of its own (attention)."""
