@@ -28,12 +28,22 @@ PLACEHOLDER = "RUN: dict[str, Any] = {}\n"
 # The source that a record names unless another one is given.
 SOURCE = "vram-guide-measurements"
 
-# What a script with random weights cannot make, and why. Everything else of a recipe it runs.
-UNAVAILABLE = {
-    ("quantization", "gptq"): "GPTQ weights come from a calibrated checkpoint; the script quantises random weights to nf4, fp4 or int8",
-    ("quantization", "awq"): "AWQ weights come from a calibrated checkpoint; the script quantises random weights to nf4, fp4 or int8",
-    ("kernels", "foak"): "fms-acceleration patches only models that its own trainer loads; measurable are none and liger",
-    ("kernels", "unsloth"): "Unsloth patches only models that it loads itself; measurable are none and liger",
+# What the script runs, by recipe key; None: any value. A key that is not here must have its default: it describes
+# older libraries or another trainer, which the script cannot turn into.
+RUNNABLE: dict[str, tuple[str, ...] | None] = {
+    **dict.fromkeys(("method", "base_dtype", "precision", "foreach", "gradient_checkpointing", "checkpoint_offload")),
+    **dict.fromkeys(("micro_batch_size", "sequence_length", "gradient_accumulation_steps", "trained_token_share")),
+    **dict.fromkeys(("lora_r", "lora_dropout", "target_modules", "adapter_dtype", "use_dora", "modules_to_save")),
+    **dict.fromkeys(("double_quant", "prepare_kbit", "keep_outputs", "padding", "master_gradients")),
+    "optim": (
+        *("adamw_torch_fused", "adamw_torch", "adamw_bnb_8bit", "adamw_8bit", "paged_adamw_8bit", "paged_adamw_32bit"),
+        *("paged_adamw", "adafactor", "lion_32bit", "lion_8bit", "paged_lion_32bit", "paged_lion_8bit"),
+        *("sgd", "sgd_momentum", "muon"),
+    ),
+    "attention": ("flash", "sdpa", "eager"),
+    "loss": ("standard", "chunked", "fused"),
+    "kernels": ("none", "liger"),  # Unsloth and fms-acceleration patch only models that they load themselves
+    "quantization": ("nf4", "fp4", "int8"),  # GPTQ and AWQ weights come from a calibrated checkpoint
 }
 # Left out of a config.json: they describe files, not shapes, or would make the library fetch or quantise something.
 _NOT_SHAPE = ("architectures", "auto_map", "dtype", "quantization_config", "torch_dtype", "transformers_version")
@@ -46,9 +56,13 @@ def script(dataset: Dataset, keys: Mapping[str, Any], source: str = SOURCE) -> s
     """
     result = estimate_keys(dataset, keys)
     recipe = recipe_keys(result)
+    defaults = recipe_from_keys({"method": recipe["method"]}).conditions()
     for name, value in recipe.items():
-        if reason := UNAVAILABLE.get((name, value if isinstance(value, str) else "")):
-            raise ValueError(f"{name} {value} cannot be measured: {reason}")
+        if name not in RUNNABLE and value != defaults[name]:
+            raise ValueError(f"{name} {value} cannot be measured: the script runs what {defaults[name]} stands for")
+        if (allowed := RUNNABLE.get(name)) and value not in allowed:
+            raise ValueError(f"{name} {value} cannot be measured with random weights; measurable are {', '.join(allowed)}")
+    recipe = {name: value for name, value in recipe.items() if name in RUNNABLE}
     model = dataset.models[keys["model"]] if keys.get("model") is not None else None
     run = {
         "model": model.key if model else None,

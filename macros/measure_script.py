@@ -619,31 +619,34 @@ def flow(values: dict[str, Any], indent: int) -> str:
     return ("\n" + " " * indent).join([*lines, line if values else "{}"])
 
 
-def record(reading: Reading, gpu: str | None, source: str) -> str:
-    """The measurement as data/measurements.yml keeps it; memory in MiB."""
-    allocated, reserved = reading.steps[-1]
-    observed = {"allocated_mib": round(allocated / MIB), "reserved_mib": round(reserved / MIB)}
-    if reading.driver is not None:
-        observed["device_mib"] = round(reading.driver / MIB)
-    versions = software()
-    if (rows := nvidia_smi()) and reading.driver is not None:
+def record(reading: Reading, outcome: str, gpu: str | None, source: str) -> str:
+    """The measurement as data/measurements.yml keeps it; `outcome` is ok, or oom with no figure to compare. Bytes."""
+    observed = {}
+    if outcome == "ok":
+        observed = dict(zip(("allocated", "reserved"), reading.steps[-1], strict=True))
+        if reading.driver is not None:
+            observed["device"] = reading.driver
+    recipe, versions = RUN["recipe"], software()
+    if rows := nvidia_smi():
         versions["driver"] = rows[0]["driver_version"]
-    recipe = RUN["recipe"]
+    # Equal runs on equal software get equal keys, so that none comes in twice by mistake.
     same = json.dumps([RUN["model"], gpu, recipe, versions], sort_keys=True)
     digest = hashlib.sha256(same.encode()).hexdigest()[:6]
-    length = recipe["sequence_length"]
-    key = f"{RUN['model']}-{recipe['method']}-{length}-{gpu or 'unknown-gpu'}-{digest}"
-    head = f"  recipe: {flow(recipe, 11)}\n" if len(recipe) else ""
-    return (
-        f"{key}:\n"
-        f"  model: {RUN['model']}\n"
-        f"{head}"
-        f"  gpu: {gpu or 'unknown-gpu'}\n"
-        f"  software: {flow(versions, 13)}\n"
-        f"  observed: {flow(observed, 13)}\n"
-        f"  date: {date.today().isoformat()}\n"
-        f"  source: {source}\n"
-    )
+    lines = [
+        f"{RUN['model']}-{recipe['method']}-{recipe['sequence_length']}-{gpu or 'unknown-gpu'}-{digest}:",
+        f"  model: {RUN['model']}",
+        f"  recipe: {flow(recipe, 11)}",
+        f"  gpu: {gpu or 'unknown-gpu'}",
+        f"  software: {flow(versions, 13)}",
+        f"  outcome: {outcome}",
+        *([f"  observed: {flow(observed, 13)}"] if observed else []),
+        "  length: fixed",
+        "  grade: A",
+        *([] if observed else ["  counts: false", "  reason: no_figure"]),
+        f"  source: {source}",
+        f"  date: {date.today().isoformat()}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def protocol(reading: Reading, outcome: str) -> str:
@@ -727,35 +730,36 @@ def dry_run(config: dict[str, Any], recipe: dict[str, Any], steps: int) -> int:
 
 def measure(options: argparse.Namespace) -> int:
     """The full run on the first GPU, its report, protocol and record."""
-    counters, place = Counters(dry=False), Place()
+    counters, place, outcome = Counters(dry=False), Place(), "ok"
     import torch
 
     torch.cuda.init()
     if (row := counters.row(counters.before)) and int(row["memory.used"]) > 1024:
-        print(f"Other processes hold {row['memory.used']} MiB of this card; close them and measure again if memory is short.")
-    try:
-        with DriverWatch() as watch:
+        print(f"{row['memory.used']} MiB of this card are taken already: close what holds them, or the run may not fit.")
+    with DriverWatch() as watch:
+        try:
             train(RUN["config"], RUN["recipe"], counters, options.steps, place)
-    except torch.cuda.OutOfMemoryError as error:
-        print(protocol(counters.reading, f"out of memory ({place})"))
-        print(f"Out of memory at {place}: {error}", file=sys.stderr)
-        return 1
-    counters.ends(watch)
+        except torch.cuda.OutOfMemoryError as error:
+            outcome = "oom"
+            print(f"Out of memory at {place}: {error}", file=sys.stderr)
     reading = counters.reading
-    print(report(reading), protocol(reading, "completed"), sep="\n\n")
+    if outcome == "ok":
+        counters.ends(watch)
+        print(report(reading), end="\n\n")
+    print(protocol(reading, "completed" if outcome == "ok" else f"out of memory ({place})"))
     properties = torch.cuda.get_device_properties(0)
-    if reading.steps[-1][1] > properties.total_memory:
+    if outcome == "ok" and reading.steps[-1][1] > properties.total_memory:
         print("More is reserved than the card has: the driver used host memory. That is no measurement; no record written.")
         return 1
     if RUN["model"] is None:
-        print("No record written: data/measurements.yml keeps runs of models that data/models.yml has.")
-        return 0
-    gpu = options.gpu or card_key(properties.name, properties.total_memory // MIB)
-    options.record.write_text(record(reading, gpu, options.source), encoding="utf-8")
-    print(f"\nRecord written to {options.record}. In the guide: python -m macros measurements add {options.record}")
-    if gpu is None:
-        print(f"Put the card's key of data/gpus.yml in for unknown-gpu there: the driver calls it {properties.name!r}.")
-    return 0
+        print("No record written: the script was made from a config.json, not from a model of data/models.yml.")
+    else:
+        gpu = options.gpu or card_key(properties.name, properties.total_memory // MIB)
+        options.record.write_text(record(reading, outcome, gpu, options.source), encoding="utf-8")
+        print(f"\nRecord written to {options.record}. In the guide: python -m macros measurements add {options.record}")
+        if gpu is None:
+            print(f"Put the card's key of data/gpus.yml in for unknown-gpu there: the driver calls it {properties.name!r}.")
+    return 0 if outcome == "ok" else 1
 
 
 def main(arguments: list[str] | None = None) -> int:
