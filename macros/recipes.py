@@ -79,7 +79,12 @@ def _preset(dataset: Dataset, name: Any, given: Mapping[str, Any]) -> tuple[str 
         name = DEFAULT_PRESET
     preset, method = dataset.presets[name], given.get("method")
     applicable = applicable_keys(method) if method in dataset.methods else ()
-    return name, {key: value for key, value in preset.defaults(str(method)).items() if key in applicable}
+    defaults = {key: value for key, value in preset.defaults(str(method)).items() if key in applicable}
+    # What hangs on a key that was given is that key's to decide, not the preset's.
+    for given_key, hanging in (("precision", "base_dtype"), ("quantization", "double_quant")):
+        if given_key in given:
+            defaults.pop(hanging, None)
+    return name, defaults
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,109 @@
+"""The command line: `python -m macros estimate | check | articles | measure | measurements | schemas`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from macros.dataset import Dataset, load
+from macros.estimator import Estimate
+from macros.findings import DataErrors
+from macros.options import add_recipe_options, recipe_keys
+from macros.recipes import estimate_keys, result
+
+ROOT = Path(__file__).parent.parent
+
+# A command, the module whose `main(arguments)` carries it out, and what it does.
+COMMANDS = {
+    "check": ("macros.check", "all findings in pages and data"),
+    "articles": ("macros.articles", "which translations are current, stale or missing; stamp a reviewed one"),
+    "measure": ("macros.measure", "write a script that measures a recipe on a GPU"),
+    "measurements": ("macros.measurements", "check a measured record and add it to the data"),
+    "schemas": ("macros.schemas", "write the schemas that editors use for the data files"),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Carry out one command. Returns the exit code: 0, 1 for findings, 2 for a wrong call."""
+    if arguments and arguments[0] in COMMANDS:
+        # Imported by name, so that a plain estimate does not wait for what checking pages needs.
+        command: Callable[[Sequence[str]], int] = import_module(COMMANDS[arguments[0]][0]).main
+        return command(arguments[1:])
+    parser = argparse.ArgumentParser(prog="python -m macros", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    estimating = commands.add_parser("estimate", help="memory of one training run, or of one for each line of input")
+    estimating.add_argument("--json", action="store_true", help="print the result as JSON")
+    estimating.add_argument("--jsonl", action="store_true", help="read one recipe a line as JSON, write one result a line")
+    add_recipe_options(estimating)
+    for name, (_, meaning) in COMMANDS.items():
+        commands.add_parser(name, help=meaning)
+    options = parser.parse_args(arguments)
+    try:
+        dataset = load(ROOT)
+    except DataErrors as errors:
+        print(errors, file=sys.stderr)
+        return 1
+    if options.jsonl:
+        return stream(dataset, sys.stdin)
+    try:
+        found = estimate_keys(dataset, recipe_keys(options))
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(result(found), indent=2, ensure_ascii=False) if options.json else readable(found))
+    return 0
+
+
+def stream(dataset: Dataset, lines: Iterable[str]) -> int:
+    """One result, or {"error": …}, for each line, in order."""
+    for line in lines:
+        if line.strip():
+            print(json.dumps(answer(dataset, line), ensure_ascii=False), flush=True)
+    return 0
+
+
+def answer(dataset: Dataset, line: str) -> dict[str, Any]:
+    """The result for a recipe as JSON text."""
+    try:
+        keys = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return {"error": f"not JSON: {error}"}
+    if not isinstance(keys, dict):
+        return {"error": "a line must be an object with recipe keys"}
+    try:
+        return result(estimate_keys(dataset, keys))
+    except ValueError as error:
+        return {"error": str(error)}
+
+
+def readable(found: Estimate) -> str:
+    """An estimate as text for a terminal: GB are 10⁹ bytes, GiB are 2³⁰."""
+    rows = [("peak", gb(found.peak_bytes) + f"  ({found.peak_bytes / 2**30:.2f} GiB)  at {found.moment}")]
+    rows += [(f"  {part}", gb(size)) for part, size in found.moments[found.moment].parts.items()]
+    rows.append(("reserved", f"{gb(found.reserved_bytes.low)} to {gb(found.reserved_bytes.high)}"))
+    rows.append(("driver shows", f"{gb(found.device_bytes.low)} to {gb(found.device_bytes.high)}"))
+    rows += [(f"at {name}", gb(moment.total)) for name, moment in found.moments.items()]
+    rows.append(("parameters", f"{found.parameters:,}, trained {found.trainable_parameters:,}"))
+    if found.verdict is not None:
+        words = {"comfortable": "fits comfortably", "tight": "tight", "does_not_fit": "does not fit"}
+        rows.append(("verdict", f"{words[found.verdict]}, headroom {gb(found.headroom_bytes or 0)}"))
+    rows.append(("evidence", found.evidence))
+    given = {key: value for key, value in found.conditions.items() if value is not None}
+    rows.append(("conditions", ", ".join(f"{key}={value}" for key, value in given.items())))
+    rows += [("note", sentence) for sentence in result(found)["warnings"]]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
+
+
+def gb(size: int) -> str:
+    """Bytes in GB with two decimals."""
+    return f"{size / 1e9:.2f} GB"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,162 @@
+"""The command line as another program uses it: results, errors, order."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from macros import __main__ as cli
+from macros import dataset
+
+ROOT = Path(__file__).parent.parent
+DATA = dataset.load(ROOT)
+
+# The defaults of the house recipe, as the contract for other programs lists them.
+HOUSE = {
+    "base_dtype": "bfloat16",
+    "precision": "bf16-autocast",
+    "optim": "adamw_torch_fused",
+    "foreach": False,
+    "micro_batch_size": 1,
+    "sequence_length": 2048,
+    "gradient_accumulation_steps": 1,
+    "gradient_checkpointing": True,
+    "attention": "sdpa",
+    "loss": "standard",
+    "kernels": "none",
+    "lora_r": 16,
+    "lora_dropout": 0,
+    "target_modules": "all-linear",
+    "adapter_dtype": "float32",
+    "double_quant": True,
+    "prepare_kbit": True,
+    "keep_outputs": False,
+    "padding": False,
+    "master_gradients": "param",
+}
+
+
+def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "macros", *arguments]
+    return subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True, check=False)
+
+
+def test_an_estimate_as_json():
+    done = run("estimate", "--model", "llama-3.1-8b", "--method", "qlora", "--sequence-length", "4096", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert set(result) == {
+        "peak_bytes", "moment", "moments", "reserved_bytes", "device_bytes", "parameters", "trainable_parameters",
+        "conditions", "evidence", "warnings",
+    }  # fmt: skip
+    assert result["parameters"] == 8_030_261_248
+    # r · (inputs + outputs) over the seven linear layers, 32 times: 41 943 040.
+    assert result["trainable_parameters"] == 41_943_040
+    assert result["conditions"]["sequence_length"] == 4096
+    assert result["moments"][result["moment"]]["total"] == result["peak_bytes"]
+    assert sum(result["moments"][result["moment"]]["parts"].values()) == result["peak_bytes"]
+
+
+def test_the_house_recipe():
+    conditions = cli.answer(DATA, '{"model": "llama-3.1-8b", "method": "qlora"}')["conditions"]
+    assert {key: conditions[key] for key in HOUSE} == HOUSE
+    full = cli.answer(DATA, '{"model": "llama-3.1-8b", "method": "full"}')["conditions"]
+    assert (full["precision"], full["base_dtype"]) == ("fp32-autocast", "float32")
+
+
+def test_a_card_gives_a_verdict():
+    done = run("estimate", "--model", "llama-3.1-8b", "--method", "full", "--gpu", "rtx-4090")
+    assert done.returncode == 0
+    assert "does not fit" in done.stdout
+    assert "128.5" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "llama-3.1-8", "--method", "lora"], "data/models.yml has no 'llama-3.1-8'; did you mean 'llama-3.1-8b'?"),
+        (["--model", "llama-3.1-8b", "--method", "lora", "--gpu", "h100-smx"], "data/gpus.yml has no 'h100-smx'; did you mean 'h100-sxm'?"),
+        (["--model", "llama-3.1-8b", "--method", "lora", "--preset", "tlr"], "data/presets.yml has no 'tlr'; did you mean 'trl'?"),
+        (["--model", "llama-3.1-8b"], "method is missing; it is one of full, lora, qlora"),
+        (["--method", "lora"], "give either model, a key of data/models.yml, or config"),
+        (["--model", "llama-3.1-8b", "--method", "lora", "--lora-r", "0"], "lora_r must be a whole number from 1 to 2048, got 0"),
+        (["--model", "llama-3.1-8b", "--method", "lora", "--lora-r", "x"], "lora_r must be a whole number from 1 to 2048, got 'x'"),
+        (["--model", "llama-3.1-8b", "--method", "full", "--prepare-kbit", "true"], "prepare_kbit does not apply here"),
+        (["--config", "nowhere.json", "--method", "lora"], "nowhere.json: No such file or directory"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line(arguments, message):
+    done = run("estimate", *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"error: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_one_result_a_line_in_order():
+    lines = [
+        '{"model": "llama-3.1-8b", "method": "lora"}',
+        "not json",
+        "[1, 2]",
+        '{"model": "llama-3.1-8b", "method": "lora", "rank": 8}',
+        '{"config": {"model_type": "gpt2"}, "method": "full"}',
+        '{"model": "llama-3.1-8b", "method": "full", "precision": "bf16"}',
+    ]
+    done = run("estimate", "--jsonl", given="\n".join(lines) + "\n")
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [("error" in answer) for answer in answers] == [False, True, True, True, True, False]
+    assert "there is no recipe key 'rank'" in answers[3]["error"]
+    assert answers[4]["error"].startswith("model_type 'gpt2' is not modelled")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"model": ["llama-3.1-8b"], "method": "lora"},
+        {"model": {"a": 1}, "method": "lora"},
+        {"model": None, "method": "lora"},
+        {"model": "llama-3.1-8b", "method": ["lora"]},
+        {"model": "llama-3.1-8b", "method": "lora", "gpu": 7},
+        {"model": "llama-3.1-8b", "method": "lora", "gpu": ["l4"]},
+        {"model": "llama-3.1-8b", "method": "lora", "preset": {}},
+        {"model": "llama-3.1-8b", "method": "lora", "sequence_length": 10**30},
+        {"model": "llama-3.1-8b", "method": "lora", "sequence_length": -1},
+        {"model": "llama-3.1-8b", "method": "lora", "lora_dropout": "NaN"},
+        {"model": "llama-3.1-8b", "method": "lora", "target_modules": {"q_proj": 1}},
+        {"model": "llama-3.1-8b", "method": "lora", "target_modules": [1]},
+        {"model": "llama-3.1-8b", "method": "lora", "modules_to_save": "lm_head"},
+        {"config": [], "method": "lora"},
+        {"config": {}, "method": "lora"},
+        {"config": {"model_type": ["llama"]}, "method": "lora"},
+        {"config": {"model_type": "llama", "hidden_size": 4096.0}, "method": "lora"},
+        {"config": {"model_type": "llama", "hidden_size": True}, "method": "lora"},
+        {"config": {"text_config": "x"}, "method": "lora"},
+        {"config": {"model_type": "mixtral", "hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 2,
+                    "vocab_size": 32, "intermediate_size": 64, "num_local_experts": 2, "num_experts_per_tok": 3},
+         "method": "lora"},
+        {"model": "llama-3.1-8b", "config": {}, "method": "lora"},
+    ],
+)  # fmt: skip
+def test_hostile_input_is_an_error_with_a_sentence(keys):
+    answer = cli.answer(DATA, json.dumps(keys))
+    assert list(answer) == ["error"]
+    assert "\n" not in answer["error"]
+
+
+def test_json_beyond_reason_is_an_error():
+    assert "error" in cli.answer(DATA, "[" * 100_000)
+    assert "error" in cli.answer(DATA, '{"model": "llama-3.1-8b", "method": "lora", "lora_dropout": NaN}')
+    assert "error" in cli.answer(DATA, '{"model": "llama-3.1-8b", "method": "lora", "sequence_length": 1' + "0" * 5000 + "}")
+
+
+def test_a_preset_gives_way_to_a_key():
+    preset = cli.answer(DATA, '{"model": "qwen3-8b", "method": "qlora", "preset": "trl"}')
+    assert preset["conditions"]["loss"] == "chunked"
+    own = cli.answer(DATA, '{"model": "qwen3-8b", "method": "qlora", "preset": "trl", "loss": "standard"}')
+    assert own["conditions"]["loss"] == "standard"
+    assert own["peak_bytes"] > preset["peak_bytes"]
