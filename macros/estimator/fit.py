@@ -6,19 +6,12 @@ from dataclasses import dataclass
 
 from .architecture import Architecture
 from .memory import Moment, moments, profile
+from .ranges import Range, device_range, reserved_range
 from .recipe import Recipe
 
 # "Fits comfortably" needs the tensors to stay below this share of the card: Fujii et al. 2024 saw no failure below
 # it in pre-training on A100 and H100.
 COMFORTABLE_PERCENT = 80
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A low and a high figure in bytes."""
-
-    low: int
-    high: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +50,7 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
     for name in by_moment:
         if by_moment[name].total > peak:
             peak, moment = by_moment[name].total, name
-    reserved = reserved_range(peak)
+    reserved = reserved_range(peak, by_moment["loss"].parts, by_moment["optimizer_step"].parts)
     device = device_range(reserved)
     verdict, headroom = None, None
     if memory_bytes is not None:
@@ -77,24 +70,6 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
         verdict=verdict,
         headroom_bytes=headroom,
     )
-
-
-def reserved_range(peak: int) -> Range:
-    """What the caching allocator may hold: at least the tensors and cuBLAS' workspace, and slack on top."""
-    return Range(peak + CUBLAS_WORKSPACE_LOW, peak + CUBLAS_WORKSPACE_HIGH + peak * RESERVED_SLACK_PERCENT // 100)
-
-
-def device_range(reserved: Range) -> Range:
-    """What the driver may show for the process: reserved memory and the CUDA context."""
-    return Range(reserved.low + CONTEXT_LOW, reserved.high + CONTEXT_HIGH)
-
-
-MIB = 2**20
-CUBLAS_WORKSPACE_LOW = 8 * MIB
-CUBLAS_WORKSPACE_HIGH = 64 * MIB
-RESERVED_SLACK_PERCENT = 15
-CONTEXT_LOW = 300 * MIB
-CONTEXT_HIGH = 900 * MIB
 
 
 def verdict_for(peak: int, device: Range, memory: int) -> str:
