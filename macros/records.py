@@ -304,7 +304,7 @@ class Measurement(Record):
     grade: Literal["A", "B", "C"] = Field("A", description="how completely the source describes the run")
     counts: YesNo = Field(True, description="whether the error of the tensor peak includes this run")
     reason: Reason | None = Field(None, description="why it does not count")
-    note: Text | None = Field(None, description="why the figure cannot be right as published")
+    note: Text | None = Field(None, description="what to know about the figure, such as why it cannot be right as published")
     source: Slug
     date: Moment = Field(description="when the run was made or the source was last changed")
 

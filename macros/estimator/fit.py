@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .architecture import Architecture
+from .evidence import evidence_for
 from .memory import Moment, moments, profile
 from .ranges import Range, device_range, reserved_range
 from .recipe import Recipe
@@ -77,22 +78,6 @@ def verdict_for(peak: int, device: Range, memory: int) -> str:
     if peak * 100 <= memory * COMFORTABLE_PERCENT and device.high <= memory:
         return "comfortable"
     return "tight" if device.low <= memory else "does_not_fit"
-
-
-def evidence_for(recipe: Recipe) -> str:
-    """What stands behind the tensor peak: settings that the simulation runs, or arithmetic alone."""
-    simulated = (
-        recipe.loss == "standard"
-        and recipe.kernels == "none"
-        and recipe.gradient_accumulation_steps == 1
-        and recipe.base_dtype != "float16"
-        and recipe.quantization in ("nf4", "fp4")
-        and not recipe.use_dora
-        and not recipe.modules_to_save
-        and not recipe.checkpoint_offload
-        and (recipe.optim == "adamw_torch_fused" or recipe.optim == "adamw_torch")
-    )
-    return "oracle" if simulated else "arithmetic"
 
 
 def warnings_for(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:

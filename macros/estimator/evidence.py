@@ -1,0 +1,48 @@
+"""What stands behind a tensor peak: the simulation of the real step, published runs, or arithmetic alone."""
+
+from __future__ import annotations
+
+from .recipe import Recipe
+
+# Method, loss and kernels of the published runs that count for our error; tests/test_measurements.py compares. Runs of
+# other model code do not stand behind a figure, however near they come.
+PUBLISHED = (
+    "full standard none",
+    "full standard foak",
+    "full fused foak",
+    "lora standard none",
+    "lora standard foak",
+    "lora fused foak",
+    "qlora nf4 standard none",
+    "qlora nf4 standard foak",
+    "qlora nf4 fused foak",
+)
+
+
+def evidence_for(recipe: Recipe) -> str:
+    """ "oracle", "measured" or "arithmetic".
+
+    The simulation runs the standard loss and Transformers' own modules; published runs, beside those, FOAK's.
+    """
+    plain = (
+        recipe.gradient_accumulation_steps == 1
+        and recipe.quantization in ("nf4", "fp4")
+        and not recipe.use_dora
+        and not recipe.modules_to_save
+        and not recipe.checkpoint_offload
+        and (recipe.optim == "adamw_torch_fused" or recipe.optim == "adamw_torch")
+        and recipe.base_dtype != "float16"
+    )
+    if not plain:
+        return "arithmetic"
+    if recipe.loss == "standard" and recipe.kernels == "none":
+        return "oracle"
+    return "measured" if settings(recipe) in PUBLISHED else "arithmetic"
+
+
+def settings(recipe: Recipe) -> str:
+    """Method, quantisation, loss and kernels in words, by which published runs are grouped."""
+    method = recipe.method
+    if method == "qlora":
+        method = method + " " + recipe.quantization
+    return method + " " + recipe.loss + " " + recipe.kernels

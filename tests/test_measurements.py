@@ -1,0 +1,210 @@
+"""The estimator against published runs on real GPUs: tensor peaks, ranges and verdicts, with the targets they must meet.
+
+Targets are those of the guide's promise. Where one is not reached, the reached value stands with the reason.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from macros import accuracy
+from macros.accuracy import by, counted, coverage, framework, median_error, share_within
+from macros.dataset import load
+from macros.estimator.evidence import PUBLISHED, settings
+from macros.estimator.recipe import recipe_from_keys
+from macros.records import EXACT_LENGTHS, Measurement, build
+
+ROOT = Path(__file__).parent.parent
+
+# Of the 40 counted runs of the Transformers and PEFT stack. Six are Mixtral under QLoRA on Transformers 4.48, where each
+# expert is a linear layer of its own, which bitsandbytes quantises: 45.1e9 expert weights in 4 bits are 23 GB, in bfloat16
+# 90 GB. Today's Transformers keeps all experts in one tensor that stays in bfloat16, and so does the estimator.
+SEPARATE_EXPERTS = 6
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load(ROOT)
+
+
+@pytest.fixture(scope="module")
+def rows(data):
+    return accuracy.comparisons(data)
+
+
+@pytest.fixture(scope="module")
+def peaks(rows):
+    """Runs whose tensor peak is compared, apart from LitGPT, whose model code is another."""
+    return [row for row in counted(rows) if framework(row) != "litgpt"]
+
+
+# ---- the data ----
+
+
+def test_every_published_run_of_one_gpu_is_there(data):
+    assert len(data.measurements) >= 273
+    grades = {run.grade for run in data.measurements}
+    assert grades <= {"A", "B"}
+
+
+def test_a_run_counts_exactly_when_the_rule_says_so(data):
+    """Model known, method full, lora or qlora with bitsandbytes or nothing, exact length, allocated bytes read."""
+    for run in data.measurements:
+        recipe = run.recipe or {}
+        known = run.model is not None and run.recipe is not None
+        quantiser = recipe.get("quantization", "nf4") in ("nf4", "fp4", "int8")
+        exact = run.length in EXACT_LENGTHS and "allocated" in run.observed and run.outcome == "ok"
+        if run.counts:
+            assert known and quantiser and exact, run.key
+        else:
+            assert not (known and quantiser and exact) or run.reason == "optimizer_not_modelled", run.key
+
+
+def test_every_reason_has_runs_that_it_is_true_for(data):
+    for run in data.measurements:
+        if run.reason == "model_not_in_data":
+            assert run.model is None, run.key
+        if run.reason == "length_not_exact":
+            assert run.length not in EXACT_LENGTHS, run.key
+        if run.reason == "no_figure":
+            assert run.outcome != "ok", run.key
+        if run.reason == "no_allocated_counter":
+            assert "allocated" not in run.observed, run.key
+
+
+def test_counters_of_one_run_are_in_order(data):
+    """Allocated tensors lie in reserved memory, and that in what the driver shows; none is more than the card has."""
+    for run in data.measurements:
+        values = [run.observed[name] for name in accuracy.COUNTERS if name in run.observed]
+        assert values == sorted(values), run.key
+        if run.gpu and values:
+            assert values[-1] <= data.gpus[run.gpu].memory, run.key
+
+
+def test_a_run_that_does_not_count_must_say_why():
+    run = {
+        "model": "llama-3.1-8b",
+        "recipe": {"method": "lora"},
+        "gpu": "a100-80gb",
+        "software": {"framework": "trl"},
+        "observed": {"reserved": "20000000000"},
+        "source": "some-source",
+        "date": "2026-11-30",
+    }
+    record, mistakes = build(Measurement, "a-run", run | {"counts": "false"})
+    assert record is None and "exactly when counts is false" in mistakes[0][1]
+    record, mistakes = build(Measurement, "a-run", run)
+    assert record is None and "observed.allocated" in mistakes[0][1]
+    record, mistakes = build(Measurement, "a-run", run | {"counts": "false", "reason": "no_allocated_counter"})
+    assert record is not None and mistakes == []
+
+
+def test_a_wrong_figure_is_far_outside(rows, peaks):
+    """A planted row with a GiB read as a GB, or a zero too many, would stand out among its neighbours."""
+    row = next(row for row in peaks if row.run.key.startswith("fms-main-mistral-7b-v0-1-full"))
+    for factor in (1000**3 / 1024**3, 10):
+        assert abs(row.estimate.peak_bytes / (row.run.observed["allocated"] * factor) - 1) > 0.05
+
+
+# ---- tensor peaks ----
+
+
+def test_median_error_of_tensor_peaks(peaks):
+    assert len(peaks) >= 37
+    assert median_error(peaks) <= 0.04
+
+
+def test_nine_of_ten_tensor_peaks_are_within_12_percent(peaks):
+    separate = [row for row in peaks if row.run.model == "mixtral-8x7b"]
+    assert len(separate) == SEPARATE_EXPERTS
+    dense = [row for row in peaks if row not in separate]
+    assert share_within(dense, 0.12) >= 0.9
+
+
+def test_full_fine_tuning_is_nearly_exact(peaks):
+    """Ten bytes a parameter, set by the optimizer's step: nothing about the loss matters."""
+    full = [row for row in peaks if row.estimate.moment == "optimizer_step"]
+    assert len(full) >= 9
+    assert max(abs(row.error) for row in full) <= 0.001
+
+
+def test_fused_loss_with_llama_3(peaks):
+    """Rows in which the loss code of the time does not matter, because the logits never exist."""
+    fused = [row for row in peaks if row.run.model == "llama-3-8b" and row.run.recipe.get("loss") == "fused"]
+    assert len(fused) >= 6
+    assert max(abs(row.error) for row in fused) <= 0.01
+
+
+def test_median_error_of_litgpt(rows):
+    """The target is 8 %. Three of the four counted runs quantise with bitsandbytes 0.41, which keeps the input of every
+    quantised layer for the backward (today's does not): 1.6 GB of the 13.84 GB of Llama-2-7B at 1304 tokens; LitGPT's fused
+    q, k, v adds 0.7 GB. The unquantised run, where only the model code differs, is within 6 %.
+    """
+    litgpt = [row for row in counted(rows) if framework(row) == "litgpt"]
+    assert len(litgpt) >= 4
+    assert median_error(row for row in litgpt if row.run.recipe["method"] == "lora") <= 0.08
+    assert median_error(litgpt) <= 0.24
+
+
+# ---- ranges ----
+
+
+def test_driver_figures_lie_in_their_range(rows):
+    """At least 85 % inside with a mean width of at most 35 % of the middle."""
+    found = coverage([row for row in rows if row.run.model != "mixtral-8x7b"], "device")
+    assert found.rows >= 43
+    assert found.inside >= 0.85
+    assert found.width <= 0.35
+
+
+def test_driver_figures_lie_in_their_range_for_each_table(rows):
+    """Each of the three tables was made with other versions of the libraries."""
+    groups = by((row for row in rows if row.run.model != "mixtral-8x7b"), lambda row: "-".join(row.run.key.split("-")[:2]))
+    for name in ("fms-main", "fms-liger", "fms-granite"):
+        assert coverage(groups[name], "device").inside >= 0.85, name
+
+
+def test_reserved_figures_lie_in_their_range(rows):
+    """At least 85 % inside with a mean width of at most 25 % of the middle."""
+    found = coverage(rows, "reserved")
+    assert found.rows >= 10
+    assert found.inside >= 0.85
+    assert found.width <= 0.25
+
+
+# ---- verdicts ----
+
+
+def test_no_run_that_ran_out_of_memory_is_comfortable(rows):
+    wrong = [row.run.key for row in rows if row.run.outcome == "oom" and row.estimate.verdict == "comfortable"]
+    assert wrong == INT8_OF_2023
+
+
+# Transformers 4.30 with bitsandbytes 0.39 on a T4: LLM.int8() there holds a second copy of each weight in Turing's layout
+# while the first one is alive, which today's version does not.
+INT8_OF_2023 = ["hfblog-t4-llama-7b-int8-bitsandbytes-none-gc1-s1024-g1"]
+
+
+def test_few_runs_that_worked_do_not_fit(rows):
+    """At most 5 %, the runs of Mixtral with separate experts apart (see SEPARATE_EXPERTS)."""
+    worked = [row for row in rows if row.run.outcome != "oom" and row.memory and row.run.model != "mixtral-8x7b"]
+    wrong = [row for row in worked if row.estimate.verdict == "does_not_fit"]
+    assert len(worked) >= 70
+    assert len(wrong) <= 0.05 * len(worked), [row.run.key for row in wrong]
+
+
+def test_most_runs_with_room_are_comfortable(rows):
+    """At least 60 % of those that used less than 70 % of their card: tight is no escape."""
+    roomy = [row for row in rows if row.run.outcome != "oom" and row.memory and row.used and row.used < 0.7 * row.memory]
+    comfortable = sum(row.estimate.verdict == "comfortable" for row in roomy)
+    assert len(roomy) >= 50
+    assert comfortable >= 0.6 * len(roomy)
+
+
+# ---- evidence ----
+
+
+def test_evidence_names_what_was_published(peaks):
+    assert {settings(recipe_from_keys(row.run.recipe)) for row in peaks} == set(PUBLISHED)
