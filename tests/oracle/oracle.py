@@ -50,6 +50,20 @@ aten = torch.ops.aten
 DEV = "cuda"
 
 
+def _falcon_split_heads(self, fused_qkv):
+    """FalconAttention._split_heads for one key and value head, with index tensors instead of lists (a list becomes a
+    real tensor, which the recomputation under checkpointing cannot mix with fake ones)."""
+    b, s, _ = fused_qkv.shape
+    fused_qkv = fused_qkv.view(b, s, self.num_heads + 2, self.head_dim)
+    last, second = (torch.full((1,), n, dtype=torch.int64, device=DEV) for n in (-1, -2))
+    return fused_qkv[..., :-2, :], fused_qkv[..., second, :], fused_qkv[..., last, :]
+
+
+from transformers.models.falcon import modeling_falcon
+
+modeling_falcon.FalconAttention._split_heads = _falcon_split_heads
+
+
 # ---- attention: choose the kernel CUDA would choose ---------------------------------------------------------
 def _pad_head_dim(t, d):
     return t if t.shape[-1] == d else F.pad(t, (0, d - t.shape[-1]))
