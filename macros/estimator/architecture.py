@@ -7,13 +7,20 @@ modelled are refused by name. Source of each switch: transformers 5.24.0, models
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, replace, replace
 
 # Upper limits keep every count below 2^53 and catch typing mistakes.
 LIMITS = {
     "hidden_size": 65536,
     "intermediate_size": 524288,
     "num_hidden_layers": 512,
+    "full_attention_interval": 512,
+    "linear_num_key_heads": 1024,
+    "linear_num_value_heads": 1024,
+    "linear_key_head_dim": 1024,
+    "linear_value_head_dim": 1024,
+    "linear_conv_kernel_dim": 64,
+    "shared_expert_intermediate_size": 524288,
     "num_attention_heads": 1024,
     "num_key_value_heads": 1024,
     "vocab_size": 4194304,
@@ -43,9 +50,13 @@ class Family:
     logits_scale     the logits are divided by a number
     query_scale      queries are multiplied by a number per position
     experts        config key of the number of experts in each feed-forward; "" for a dense model
-    adapts_experts   PEFT's "all-linear" reaches the router and the stacked experts
+    shared_expert    name of the MLP that every token passes beside its experts; "" without one
+    shared_gate      the shared expert's result is multiplied by the sigmoid of one number per token
+    adapts_experts   PEFT's "all-linear" reaches the router and the stacked experts, but then no other MLP
     gated_clamp    router and experts have biases; gate and up are interleaved, clamped, and joined as in gpt-oss
     rotary         "half": x · cos + rotate_half(x) · sin; "chunk": both halves apart, tables of half the width
+    output_gate    q_proj also makes a gate, whose sigmoid multiplies the attention's output
+    partial_rotary   share of each head that is rotated, unless the config says otherwise
     sinks          a trained number per head joins the scores before the softmax
     """
 
@@ -63,9 +74,13 @@ class Family:
     logits_scale: bool = False
     query_scale: bool = False
     experts: str = ""
+    shared_expert: str = ""
+    shared_gate: bool = False
     adapts_experts: bool = False
     gated_clamp: bool = False
     rotary: str = "half"
+    output_gate: bool = False
+    partial_rotary: float = 1.0
     sinks: bool = False
     sdpa: bool = True
 
@@ -79,6 +94,15 @@ _OLMO = Family(
     attention_bias="attention_bias",
     output_bias="attention_bias",
     rotary_width=4,
+)
+
+_QWEN3_5 = Family(
+    norm="gemma",
+    qk_norm="head",
+    attention_bias="attention_bias",
+    output_bias="attention_bias",
+    output_gate=True,
+    partial_rotary=0.25,
 )
 
 FAMILIES = {
@@ -96,6 +120,8 @@ FAMILIES = {
         experts="num_experts",
         adapts_experts=True,
     ),
+    "qwen3_5_text": _QWEN3_5,
+    "qwen3_5_moe_text": replace(_QWEN3_5, experts="num_experts", shared_expert="shared_expert", shared_gate=True),
     "gemma2": Family(
         norm="gemma",
         norm_places="both",
@@ -137,17 +163,59 @@ FAMILIES = {
 }
 
 # Names of the decoder inside a multimodal configuration.
-TEXT_TYPES = {"gemma3": "gemma3_text", "mistral3": "mistral"}
+TEXT_TYPES = {
+    "gemma3": "gemma3_text",
+    "mistral3": "mistral",
+    "qwen3_5": "qwen3_5_text",
+    "qwen3_5_moe": "qwen3_5_moe_text",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaShape:
+    """A gated delta net (linear attention) in place of the attention; names as in config.json without `linear_`.
+
+    kernel   tokens that the convolution sees
+    """
+
+    num_key_heads: int
+    num_value_heads: int
+    key_head_dim: int
+    value_head_dim: int
+    kernel: int
+
+    @property
+    def key_size(self) -> int:
+        """Width of all key heads together; queries have the same."""
+        return self.num_key_heads * self.key_head_dim
+
+    @property
+    def value_size(self) -> int:
+        """Width of all value heads together."""
+        return self.num_value_heads * self.value_head_dim
+
+    @property
+    def conv_size(self) -> int:
+        """Channels of the convolution: queries, keys and values."""
+        return 2 * self.key_size + self.value_size
+
+    @property
+    def state_key_size(self) -> int:
+        """Width of the keys once there is one key head per value head."""
+        return self.num_value_heads * self.key_head_dim
 
 
 @dataclass(frozen=True, slots=True)
 class LayerShape:
     """One decoder layer; sizes in elements, names as in config.json.
 
-    attention   "full" or "sliding"
+    attention   "full" or "sliding"; "linear" with a delta net
     rotary      whether queries and keys are rotated
+    rotary_dim  elements of each head that are rotated
     num_experts, num_experts_per_tok   0 in a dense layer
     intermediate_size   of the MLP, or of one expert
+    shared_size   of the expert that every token passes, 0 without one
+    delta       the linear attention that stands in place of the attention
     """
 
     attention: str
@@ -158,6 +226,9 @@ class LayerShape:
     intermediate_size: int
     num_experts: int
     num_experts_per_tok: int
+    rotary_dim: int
+    shared_size: int = 0
+    delta: DeltaShape | None = None
 
     @property
     def query_size(self) -> int:
@@ -252,6 +323,7 @@ def _layers(config: dict[str, object], model_type: str, window: int) -> tuple[La
     if heads % kv_heads != 0:
         raise ValueError(f"num_attention_heads {heads} is not a multiple of num_key_value_heads {kv_heads}")
     head_dim = _size(config, "head_dim", _size(config, "hidden_size") // heads)
+    rotary_dim = int(head_dim * _rotary_share(config, family))
     experts = _size(config, family.experts) if family.experts else 0
     active = _size(config, "num_experts_per_tok") if experts else 0
     if active > experts:
@@ -272,9 +344,45 @@ def _layers(config: dict[str, object], model_type: str, window: int) -> tuple[La
                 intermediate_size=_size(config, size),
                 num_experts=experts if routed else 0,
                 num_experts_per_tok=active if routed else 0,
+                rotary_dim=rotary_dim,
+                shared_size=_shared_size(config, family) if routed else 0,
+                delta=_delta(config) if attention == "linear" else None,
             )
         )
     return tuple(shapes)
+
+
+def _rotary_share(config: dict[str, object], family: Family) -> float:
+    """Share of each head that is rotated; it stands inside rope_parameters or beside it."""
+    if family.partial_rotary == 1:
+        return 1
+    inner = config.get("rope_parameters")
+    share = config.get("partial_rotary_factor", family.partial_rotary)
+    if isinstance(inner, dict):
+        share = inner.get("partial_rotary_factor", share)
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
+        raise ValueError(f"partial_rotary_factor must be a number above 0 and up to 1, got {share!r}")
+    return share
+
+
+def _shared_size(config: dict[str, object], family: Family) -> int:
+    """Width of the shared expert."""
+    return _size(config, "shared_expert_intermediate_size", 512) if family.shared_expert else 0
+
+
+def _delta(config: dict[str, object]) -> DeltaShape:
+    """The linear attention of Qwen3.5; defaults as in configuration_qwen3_5.py."""
+    keys = _size(config, "linear_num_key_heads", 16)
+    values = _size(config, "linear_num_value_heads", 32)
+    if values % keys != 0:
+        raise ValueError(f"linear_num_value_heads {values} is not a multiple of linear_num_key_heads {keys}")
+    return DeltaShape(
+        num_key_heads=keys,
+        num_value_heads=values,
+        key_head_dim=_size(config, "linear_key_head_dim", 128),
+        value_head_dim=_size(config, "linear_value_head_dim", 128),
+        kernel=_size(config, "linear_conv_kernel_dim", 4),
+    )
 
 
 def _rotates(config: dict[str, object], index: int) -> bool:
@@ -325,12 +433,17 @@ def _attention_kinds(config: dict[str, object], model_type: str, layers: int, wi
     types = config.get("layer_types")
     if types is not None:
         names = {"full_attention": "full", "sliding_attention": "sliding"}
+        if FAMILIES[model_type].output_gate:
+            names["linear_attention"] = "linear"
         if not isinstance(types, list) or len(types) < layers:
             raise ValueError(f"layer_types must be a list of {layers} names")
         for name in types[:layers]:
             if name not in names:
                 raise ValueError(f"layer_types: {name!r} is not modelled; modelled are {', '.join(names)}")
-        return [names[name] if window else "full" for name in types[:layers]]
+        return ["full" if names[name] == "sliding" and not window else names[name] for name in types[:layers]]
+    if model_type == "qwen3_5_text" or model_type == "qwen3_5_moe_text":
+        interval = _size(config, "full_attention_interval", 4)
+        return ["linear" if (index + 1) % interval else "full" for index in range(layers)]
     if window == 0:
         return ["full"] * layers
     if model_type == "gemma2":

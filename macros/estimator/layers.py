@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from .architecture import Architecture, LayerShape
+from .delta import gated_delta_net
 from .experts import sparse_block
 from .parameters import Linear, linears, targets
 from .recipe import Recipe
@@ -168,6 +169,8 @@ class Builder:
         width = max(x.width, self.arch.family.rotary_width or self.width)
         if self.arch.family.rotary == "chunk":
             return self.rotary_chunk(x, table)
+        if self.shape.rotary_dim != self.shape.head_dim:
+            return self.rotary_part(x, table)
         straight = tape.scale_by(x, table, width)
         half = x.per_token // 2
         turned = tape.cat([tape.neg(tape.slice(x, half)), tape.slice(x, half)])
@@ -176,6 +179,16 @@ class Builder:
             turned = tape.to(turned, x.width)
         # Phi-3 rotates a part of each head and joins it with the rest, even if that is empty.
         return tape.cat([turned]) if self.arch.family.fused else turned
+
+    def rotary_part(self, x: Value, table: Value) -> Value:
+        """The first elements of each head are rotated, the others only joined with them again."""
+        tape = self.tape
+        size = x.per_token * self.shape.rotary_dim // self.shape.head_dim
+        turning, passing = tape.slice(x, size), tape.slice(x, x.per_token - size)
+        half = size // 2
+        turned = tape.cat([tape.neg(tape.slice(turning, half)), tape.slice(turning, half)])
+        rotated = tape.add(tape.scale_by(turning, table), tape.scale_by(turned, table))
+        return tape.cat([rotated, passing])
 
     def rotary_chunk(self, x: Value, table: Value) -> Value:
         """GptOss' _apply_rotary_emb: the halves are rotated one after the other, then joined."""
@@ -248,10 +261,15 @@ class Builder:
         output = tape.custom(
             [q, k, v, lse], output, [q, k, v, lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace
         )
-        if arch.family.fused or arch.family.rotary == "chunk":
+        if self.joined_by_head():
             # The output is laid out like q, which the cat at the end of the rotation stored head by head: o_proj needs a copy.
             return tape.custom([output], tape.like(output), [], [(output, SAME)])
         return output
+
+    def joined_by_head(self) -> bool:
+        """Whether the rotation ends with a cat, which stores queries head by head instead of token by token."""
+        family = self.arch.family
+        return family.fused or family.rotary == "chunk" or self.shape.rotary_dim != self.shape.head_dim
 
     def eager(self, q: Value, k: Value, v: Value) -> Value:
         """eager_attention_forward: scores, scaling, mask, softmax in float32, product with the values."""
@@ -310,7 +328,10 @@ class Builder:
             k = tape.slice(qkv, self.shape.key_value_size)
             v = tape.slice(qkv, self.shape.key_value_size)
         else:
-            q, k, v = self.linear(x, "q_proj"), None, None
+            q, k, v, gate = self.linear(x, "q_proj"), None, None, None
+            if arch.family.output_gate:
+                q, gate = tape.chunk(q, 2)
+                gate = tape.custom([gate], tape.like(gate), [], [(gate, SAME)])
             if arch.family.qk_norm == "head":
                 q = self.rms_norm(q, self.shape.num_attention_heads, self.shape.head_dim)
             if arch.family.qk_norm == "full":
@@ -327,6 +348,9 @@ class Builder:
             q = tape.scale_by(q, tables)
         kind = self.recipe.attention
         output = self.eager(q, k, v) if kind == "eager" else self.flash(q, k, v) if kind == "flash" else self.sdpa(q, k, v)
+        if arch.family.output_gate:
+            output = tape.multiply(output, tape.unary(gate, save_output=True))
+            tape.hold(gate)
         result = self.linear(output, "o_proj")
         tape.hold(x, q, k, v, output)
         return result
@@ -368,7 +392,12 @@ class Builder:
         hidden = x
         for block in (self.attention, self.experts if self.shape.num_experts else self.mlp):
             branch = hidden if places == "post" else self.rms_norm(hidden)
-            branch = block(branch, tables) if block == self.attention else block(branch)
+            if block != self.attention:
+                branch = block(branch)
+            elif self.shape.delta is not None:
+                branch = gated_delta_net(self, branch)
+            else:
+                branch = block(branch, tables)
             if places != "pre":
                 branch = self.rms_norm(branch)
             if self.arch.family.residual_scale:

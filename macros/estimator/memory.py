@@ -153,7 +153,8 @@ def input_bytes(arch: Architecture, recipe: Recipe) -> tuple[int, int]:
     tables = 1
     if arch.family.rotary_tables == "kind":
         tables = len({shape.attention for shape, _ in arch.counts})
-    return size, (8 + 2 * tables * width * arch.layers[0].head_dim) * recipe.sequence_length
+    table = arch.layers[0].rotary_dim // (2 if arch.family.rotary == "chunk" else 1)
+    return size, (8 + 2 * tables * width * table) * recipe.sequence_length
 
 
 def mask_bytes(arch: Architecture, recipe: Recipe) -> int:
@@ -174,7 +175,7 @@ def mask_bytes(arch: Architecture, recipe: Recipe) -> int:
     kinds = []
     for shape, _ in arch.counts:
         masked = recipe.attention == "eager" or is_masked(arch, recipe, shape)
-        if masked and shape.attention not in kinds:
+        if masked and shape.delta is None and shape.attention not in kinds:
             kinds.append(shape.attention)
     return len(kinds) * one
 

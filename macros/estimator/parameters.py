@@ -64,11 +64,19 @@ def linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
 
 def attention_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
     """The linear layers of the attention."""
-    h, q, kv = arch.hidden_size, shape.query_size, shape.key_value_size
+    h, q, kv, delta = arch.hidden_size, shape.query_size, shape.key_value_size, shape.delta
+    if delta is not None:
+        return (
+            Linear("in_proj_qkv", h, delta.conv_size),
+            Linear("in_proj_z", h, delta.value_size),
+            Linear("in_proj_b", h, delta.num_value_heads),
+            Linear("in_proj_a", h, delta.num_value_heads),
+            Linear("out_proj", delta.value_size, h),
+        )
     if arch.family.fused:
         return (Linear("qkv_proj", h, q + 2 * kv), Linear("o_proj", q, h))
     return (
-        Linear("q_proj", h, q, arch.attention_bias),
+        Linear("q_proj", h, 2 * q if arch.family.output_gate else q, arch.attention_bias),
         Linear("k_proj", h, kv, arch.attention_bias),
         Linear("v_proj", h, kv, arch.attention_bias),
         Linear("o_proj", q, h, arch.output_bias),
@@ -95,8 +103,12 @@ def feed_forward_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear,
 
 
 def layer_vectors(arch: Architecture, shape: LayerShape) -> tuple[int, ...]:
-    """Sizes of the norms, and of the attention sinks, of one decoder layer."""
+    """Sizes of the norms, and of other weights outside linear layers, of one decoder layer."""
     norms = (arch.hidden_size,) * (4 if arch.family.norm_places == "both" else 2)
+    if shape.delta is not None:
+        delta = shape.delta
+        steps = (delta.num_value_heads, delta.num_value_heads)  # dt_bias and A_log
+        return norms + steps + (delta.conv_size * delta.kernel, delta.value_head_dim)
     if arch.family.qk_norm == "head":
         norms += (shape.head_dim, shape.head_dim)
     if arch.family.qk_norm == "full":

@@ -141,12 +141,16 @@ class Tape:
         return self.record([value], output, [], [(value, NEW)])
 
     def chunk(self, value, count):
-        """Equal parts of the last dimension: the same memory; their gradients are put together by one cat."""
+        """Equal parts of the last dimension."""
+        return self.split(value, [value.per_token // count] * count)
+
+    def split(self, value, sizes):
+        """Parts of the last dimension: the same memory; their gradients are put together by one cat."""
         whole = self.view(value)
         parts = []
-        for _ in range(count):
+        for size in sizes:
             part = self.like(whole)
-            part.per_token = value.per_token // count
+            part.per_token = size
             part.view_of = whole
             parts.append(self.record([whole], part, [], [(whole, PART)]))
         return parts
