@@ -44,6 +44,8 @@ class Family:
     fused          one projection for q, k, v and one for gate and up
     attention_bias, output_bias, mlp_bias   "never", "always" or the config key that decides
     tied           default of tie_word_embeddings
+    window, head_dim   what the configuration class fills in where config.json says nothing; 0: no window, hidden_size / heads
+    softcapping    the class caps logits and scores where config.json says nothing
     rotary_width   bytes of the rotary tables' elements; 0: those of the residual stream
     rotary_tables  "one" for all layers, or one per "kind" of attention
     residual_scale   each branch is multiplied by a number before it joins the residual stream
@@ -68,6 +70,9 @@ class Family:
     output_bias: str = "never"
     mlp_bias: str = "never"
     tied: bool = False
+    window: int = 0
+    head_dim: int = 0
+    softcapping: bool = False
     rotary_width: int = 0
     rotary_tables: str = "one"
     residual_scale: bool = False
@@ -86,7 +91,7 @@ class Family:
 
 
 _LLAMA = Family(attention_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias")
-_QWEN3 = Family(qk_norm="head", attention_bias="attention_bias", output_bias="attention_bias")
+_QWEN3 = Family(head_dim=128, qk_norm="head", attention_bias="attention_bias", output_bias="attention_bias")
 _OLMO = Family(
     norm="olmo",
     norm_places="post",
@@ -107,8 +112,8 @@ _QWEN3_5 = Family(
 
 FAMILIES = {
     "llama": _LLAMA,
-    "mistral": Family(),
-    "ministral": Family(),
+    "mistral": Family(window=4096),
+    "ministral": Family(window=4096),
     "ministral3": Family(query_scale=True),
     "mixtral": Family(experts="num_local_experts", adapts_experts=True),
     "qwen2": Family(attention_bias="always"),
@@ -129,6 +134,9 @@ FAMILIES = {
         output_bias="attention_bias",
         tied=True,
         sdpa=False,
+        window=4096,
+        head_dim=256,
+        softcapping=True,
     ),
     "gemma3_text": Family(
         norm="gemma",
@@ -138,10 +146,12 @@ FAMILIES = {
         output_bias="attention_bias",
         tied=True,
         rotary_tables="kind",
+        window=4096,
+        head_dim=256,
     ),
     "phi3": Family(fused=True),
     "olmo2": _OLMO,
-    "olmo3": replace(_OLMO, rotary_tables="kind"),
+    "olmo3": replace(_OLMO, rotary_tables="kind", window=4096),
     "granite": Family(
         attention_bias="attention_bias",
         output_bias="attention_bias",
@@ -151,6 +161,8 @@ FAMILIES = {
     ),
     "gpt_oss": Family(
         norm="olmo",
+        window=128,
+        head_dim=64,
         attention_bias="always",
         output_bias="always",
         experts="num_local_experts",
@@ -305,8 +317,8 @@ def architecture_from_config(config: dict[str, object]) -> Architecture:
         attention_bias=_bias(config, family.attention_bias),
         output_bias=_bias(config, family.output_bias),
         mlp_bias=_bias(config, family.mlp_bias),
-        final_logit_softcapping=config.get("final_logit_softcapping") is not None,
-        attn_logit_softcapping=config.get("attn_logit_softcapping") is not None,
+        final_logit_softcapping=config.get("final_logit_softcapping", family.softcapping or None) is not None,
+        attn_logit_softcapping=config.get("attn_logit_softcapping", family.softcapping or None) is not None,
         sliding_window=window,
         layers=layers,
         omitted=tuple(omitted),
@@ -322,7 +334,7 @@ def _layers(config: dict[str, object], model_type: str, window: int) -> tuple[La
     kv_heads = _size(config, "num_key_value_heads", heads)
     if heads % kv_heads != 0:
         raise ValueError(f"num_attention_heads {heads} is not a multiple of num_key_value_heads {kv_heads}")
-    head_dim = _size(config, "head_dim", _size(config, "hidden_size") // heads)
+    head_dim = _size(config, "head_dim", family.head_dim or _size(config, "hidden_size") // heads)
     rotary_dim = int(head_dim * _rotary_share(config, family))
     experts = _size(config, family.experts) if family.experts else 0
     active = _size(config, "num_experts_per_tok") if experts else 0
@@ -423,9 +435,10 @@ def _bias(config: dict[str, object], rule: str) -> bool:
 def _window(config: dict[str, object], model_type: str) -> int:
     """Tokens of the sliding window; 0 without one."""
     switchable = model_type in ("qwen2", "qwen3", "qwen3_moe", "smollm3")
-    if not config.get("sliding_window") or (switchable and config.get("use_sliding_window") is not True):
+    default = FAMILIES[model_type].window
+    if not config.get("sliding_window", default) or (switchable and config.get("use_sliding_window") is not True):
         return 0
-    return _size(config, "sliding_window")
+    return _size(config, "sliding_window", default)
 
 
 def _attention_kinds(config: dict[str, object], model_type: str, layers: int, window: int) -> list[str]:

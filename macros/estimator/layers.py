@@ -211,6 +211,14 @@ class Builder:
             output.view_of = x
         return self.tape.custom([x], output, [], [(x, NEW)])
 
+    def repeat_interleave(self, x: Value) -> Value:
+        """What the memory-efficient kernel gets under enable_gqa: always a copy, also of a single head."""
+        if self.shape.num_attention_heads == self.shape.num_key_value_heads:
+            return x
+        output = self.tape.like(x)
+        output.per_token = self.shape.query_size
+        return self.tape.custom([x], output, [], [(x, NEW)])
+
     def contiguous(self, x: Value) -> Value:
         """matmul folds batch and heads into one dimension, which needs a copy of a transposed tensor if there are sequences > 1."""
         if self.recipe.micro_batch_size == 1:
@@ -223,24 +231,27 @@ class Builder:
         if self.masked:
             # transformers repeats the heads itself where there is a mask, before autocast's cast.
             k, v = self.repeat_kv(k), self.repeat_kv(v)
-        before = (k, v)
+        before = (q, k, v)
         q, k, v = (tape.matmul_input(x) for x in (q, k, v))
-        tape.hold(*before)
         if q.width == 2 and not self.masked and self.shape.head_dim <= 256:
             return self.flash(q, k, v)
         if not self.masked:
-            k, v = self.repeat_kv(k), self.repeat_kv(v)
+            k, v = self.repeat_interleave(k), self.repeat_interleave(v)
         saved = [q, k, v]
         if self.masked:
             # The Boolean mask becomes a bias in the query's dtype, kept for the backward.
+            # A row that is no multiple of 16 elements is padded, which makes a second one.
             bias = Value(0, 0, 1, q.width, False, 0)
-            tape.record([], bias, [], [])
+            unpadded = None if self.recipe.sequence_length % 16 == 0 else Value(0, 0, 1, q.width, False, WORKSPACE)
+            tape.record([], bias, [], [], unpadded)
             saved.append(bias)
         lse = tape.record([], Value(self.shape.num_attention_heads, 0, 0, 4, False, 0), [], [])
         output = tape.like(q)
         workspace = Value(self.shape.num_attention_heads + (self.shape.query_size if q.width == 2 else 0), 0, 0, 4, False, WORKSPACE)
         inputs = [q, k, v, lse] + saved[3:]
-        return tape.custom(inputs, output, saved + [lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace)
+        output = tape.custom(inputs, output, saved + [lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace)
+        tape.hold(*before)
+        return output
 
     def flash(self, q: Value, k: Value, v: Value) -> Value:
         """FlashAttention-2: saves q, k, v, the output and its log-sum-exp.
@@ -356,19 +367,19 @@ class Builder:
         return result
 
     # ---- feed-forward ----
-    def mlp(self, x: Value) -> Value:
+    def mlp(self, x: Value, prefix: str = "") -> Value:
         """LlamaMLP: down(act(gate(x)) · up(x))."""
         tape = self.tape
         if self.arch.family.fused:
             gate, up = tape.chunk(self.linear(x, "gate_up_proj"), 2)
             product = tape.multiply(up, tape.unary(gate))
         else:
-            gate = self.linear(x, "gate_proj")
+            gate = self.linear(x, prefix + "gate_proj")
             if self.recipe.kernels in ("none", "foak"):
-                product = tape.multiply(tape.unary(gate), self.linear(x, "up_proj"))
+                product = tape.multiply(tape.unary(gate), self.linear(x, prefix + "up_proj"))
             else:
-                product = self.gated_kernel(gate, self.linear(x, "up_proj"))
-        result = self.linear(product, "down_proj")
+                product = self.gated_kernel(gate, self.linear(x, prefix + "up_proj"))
+        result = self.linear(product, prefix + "down_proj")
         tape.hold(x, product)
         return result
 

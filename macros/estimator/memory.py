@@ -206,6 +206,7 @@ def profile(arch: Architecture, recipe: Recipe) -> Profile:
         recipe.micro_batch_size > 1,
         recipe.gradient_accumulation_steps > 1,
         recipe.sequence_length >= arch.sliding_window,
+        recipe.sequence_length % 16 == 0,
     )
     found = arch.profiles.get(key)
     if found is None:
@@ -240,6 +241,9 @@ class Step:
         self.recipe = recipe
         self.width = stream_width(recipe)
         self.accumulating = recipe.gradient_accumulation_steps > 1
+        self.input_is_leaf = (
+            recipe.adapted and recipe.gradient_checkpointing and "embed_tokens" not in recipe.modules_to_save
+        )
         self.head = head_stage(arch, recipe)
         self.stages = {}
         for shape, _ in arch.layer_counts():
@@ -270,6 +274,9 @@ class Step:
     def stack(self, state: State, layers: int) -> State:
         """Add what the lowest layers keep for their backward."""
         if self.recipe.gradient_checkpointing:
+            if self.input_is_leaf and self.arch.family.residual_scale:
+                # Granite scales its embeddings outside of the layer that autograd holds the output of.
+                state.plus("layer_activations", self.width * self.arch.hidden_size, 0, 0)
             kept = min(layers, 1) if self.recipe.checkpoint_offload else layers
             state.plus("checkpoints", kept * self.width * self.arch.hidden_size, 0, 0)
         above_first = self.arch.layers[1:layers]
@@ -324,9 +331,17 @@ class Step:
         return states
 
     def all_gradients(self) -> State:
-        """The state between backward and step."""
+        """The state between backward and step.
+
+        Checkpointing makes transformers call enable_input_require_grads (modeling_utils.py): with frozen embeddings
+        their output is a leaf, whose gradient stays until the step is over.
+        """
         state = self.resting()
-        return state if self.accumulating else state.plus("gradients", 0, gradient_bytes(self.arch, self.recipe), 0)
+        if not self.accumulating:
+            state.plus("gradients", 0, gradient_bytes(self.arch, self.recipe), 0)
+        if self.input_is_leaf:
+            state.plus("backward_temporaries", self.width * self.arch.hidden_size, 0, 0)
+        return state
 
     def embedding_state(self) -> State:
         """The last thing that the backward does; a tied table's gradient exists already and gets the second one added."""

@@ -88,11 +88,12 @@ def feed_forward_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear,
     h, i, experts = arch.hidden_size, shape.intermediate_size, shape.num_experts
     if experts:
         bias = arch.family.gated_clamp
-        return (
+        routed = (
             Linear("gate", h, experts, bias, experts=1),
             Linear("experts.gate_up_proj", h, 2 * i, bias, experts=experts),
             Linear("experts.down_proj", i, h, bias, experts=experts),
         )
+        return routed + shared_linears(arch, shape)
     if arch.family.fused:
         return (Linear("gate_up_proj", h, 2 * i), Linear("down_proj", i, h))
     return (
@@ -100,6 +101,19 @@ def feed_forward_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear,
         Linear("up_proj", h, i, arch.mlp_bias),
         Linear("down_proj", i, h, arch.mlp_bias),
     )
+
+
+def shared_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
+    """The expert that every token passes, and its gate."""
+    name, h, i = arch.family.shared_expert, arch.hidden_size, shape.shared_size
+    if not name:
+        return ()
+    mlp = (
+        Linear(name + ".gate_proj", h, i),
+        Linear(name + ".up_proj", h, i),
+        Linear(name + ".down_proj", i, h),
+    )
+    return mlp + (Linear(name + "_gate", h, 1),) if arch.family.shared_gate else mlp
 
 
 def layer_vectors(arch: Architecture, shape: LayerShape) -> tuple[int, ...]:
@@ -162,24 +176,38 @@ def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
 
     PEFT's "all-linear" means every nn.Linear but the output embedding (peft/tuners/tuners_utils.py,
     _maybe_include_all_linear_layers). Stacked experts are no nn.Linear; PEFT reaches them in the families that
-    peft/utils/transformers_weight_conversion.py lists in _MODEL_TO_CONVERSION_PATTERN.
+    peft/utils/transformers_weight_conversion.py lists in _MODEL_TO_CONVERSION_PATTERN, and there takes the names of
+    their parts for the experts', so that no MLP beside them gets an adapter.
     """
-    names = []
+    names, reached = [], []
     for shape, _ in arch.layer_counts():
         for linear in linears(arch, shape):
             if linear.name not in names and (linear.experts == 0 or arch.family.adapts_experts):
                 names.append(linear.name)
+                if linear.experts or not arch.family.adapts_experts or last_name(linear.name) not in EXPERT_NAMES:
+                    reached.append(linear.name)
     if recipe.target_modules == "all-linear":
         if recipe.transformers != "5" and any(shape.num_experts for shape, _ in arch.layer_counts()):
             raise ValueError(
                 "target_modules all-linear adapts every single expert before transformers 5, which is not modelled; "
                 "name the attention layers"
             )
-        return tuple(names)
+        return tuple(reached)
+    known = names + [last_name(name) for name in names]
     for name in recipe.target_modules:
-        if name not in names:
+        if name not in known:
             raise ValueError(f"target_modules: this model has no {name!r}; its linear layers are {', '.join(names)}")
-    return tuple(name for name in names if name in recipe.target_modules)
+    wanted = recipe.target_modules
+    return tuple(name for name in names if name in wanted or last_name(name) in wanted)
+
+
+# PEFT takes these for the experts' old names wherever it reaches stacked experts (_MOE_TARGET_MODULE_MAPPING).
+EXPERT_NAMES = ("gate_proj", "up_proj", "down_proj")
+
+
+def last_name(name: str) -> str:
+    """The module's own name: PEFT compares the end of the whole one."""
+    return name.rpartition(".")[2]
 
 
 def adapter_rank(linear: Linear, recipe: Recipe) -> int:

@@ -34,7 +34,7 @@ def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked:
     """One decoder layer; the input of the first has no gradient where only adapters are trained."""
     tape = Tape(recipe.autocast)
     tape.tag = "layer"
-    source = tape.tensor(arch.hidden_size, stream_width(recipe), not first or not recipe.adapted or "embed_tokens" in recipe.modules_to_save)
+    source = tape.tensor(arch.hidden_size, stream_width(recipe), not first or input_requires_grad(recipe))
     Builder(arch, recipe, tape, shape, masked).decoder_layer(source)
     replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
     saved, forward = [0] * (3 * KINDS), Peaks()
@@ -51,6 +51,11 @@ def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked:
         replay.begin_backward("backward layer")
         replay.backward(0, len(tape.ops))
     return Stage(saved, tape.cached_casts, replay.live[3 * GRADIENT + 1], forward, replay.peaks)
+
+
+def input_requires_grad(recipe: Recipe) -> bool:
+    """Whether the embeddings' output has a gradient: they are trained, or checkpointing asks for it."""
+    return not recipe.adapted or recipe.gradient_checkpointing or "embed_tokens" in recipe.modules_to_save
 
 
 def head_stage(arch: Architecture, recipe: Recipe) -> Stage:

@@ -155,12 +155,12 @@ def optimizer_temporary_bytes(arch: Architecture, recipe: Recipe) -> int:
     """Bytes that exist only inside `optimizer.step()`."""
     trained = trained_tensors(arch, recipe)
     if recipe.precision == "bf16-master":
-        return master_temporary_bytes(arch, recipe, max(tensors.count for tensors in trained))
+        return master_temporary_bytes(arch, recipe, trained)
     if recipe.optim == "adamw_torch":
         # _foreach_sqrt of all second moments at once; without foreach, one root and its quotient.
         if recipe.foreach:
             return gradient_bytes(arch, recipe)
-        return 2 * max(tensors.count * tensors.width for tensors in trained)
+        return single_tensor_bytes(trained, 0)
     if recipe.optim == "adafactor":
         # Square of the gradient and update in float32, with float32 copies of gradient and weight if these are narrower.
         return max((8 if tensors.width == 4 else 16) * tensors.count for tensors in trained)
@@ -175,15 +175,32 @@ def optimizer_temporary_bytes(arch: Architecture, recipe: Recipe) -> int:
     return 0
 
 
-def master_temporary_bytes(arch: Architecture, recipe: Recipe, largest: int) -> int:
+def single_tensor_bytes(trained: list[Tensors], width: int) -> int:
+    """AdamW tensor by tensor: a root and its quotient, while the quotient of the tensor before is still bound.
+
+    width   bytes of an element; 0 for the tensors' own
+    Source: torch 2.13 optim/adam.py, _single_tensor_adam. The order is that of named_parameters().
+    """
+    largest, before = 0, 0
+    for tensors in trained:
+        size = tensors.count * (width or tensors.width)
+        # A table stands alone: the embedding comes first, and before the head there is only a norm.
+        largest = max(largest, 2 * size + (0 if tensors.table else before))
+        before = 0 if tensors.table else size
+    return largest
+
+
+def master_temporary_bytes(arch: Architecture, recipe: Recipe, trained: list[Tensors]) -> int:
     """Float32 gradients that the optimizer of float32 master weights makes, one at a time or all at once."""
     width, count = recipe.weight_bytes, trainable_parameters(arch, recipe)
+    by_tensor = recipe.optim == "adamw_torch" and not recipe.foreach
     if recipe.master_gradients == "param":
-        return (8 if recipe.foreach else 4) * largest
-    foreach = 4 * count if recipe.foreach else 0
+        # An optimizer for each tensor: the gradient, with foreach its root, tensor by tensor root and quotient.
+        return (12 if by_tensor else 8 if recipe.foreach else 4) * max(tensors.count for tensors in trained)
+    inner = 4 * count if recipe.foreach else single_tensor_bytes(trained, 4) if by_tensor else 0
     if recipe.master_gradients == "persistent":
         # The 16-bit gradients are copied into the persistent ones and released before the step.
-        return max(0, foreach - width * count)
+        return max(0, inner - width * count)
     # "all": each gradient is cast and released in turn; while the last one is cast, both copies of it exist.
     last = arch.hidden_size if arch.tie_word_embeddings else embedding_weights(arch)
-    return (4 - width) * count + max(foreach, width * last)
+    return (4 - width) * count + max(inner, width * last)
