@@ -1,0 +1,52 @@
+"""Whether the links of a page lead somewhere: to a page in its language, to a heading there, to a file."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from macros.findings import Finding, suggest
+from macros.pages import Link, Page
+
+# Pages that the site's plugins write; they have no file.
+_GENERATED = ("tags.md",)
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+
+
+def findings(page: Page, articles: Mapping[str, Mapping[str, Page]], root: Path) -> Iterator[Finding]:
+    """Links without a target; addresses of other sites are not visited."""
+    for link in page.links:
+        if "{{" in link.target or "{%" in link.target:
+            continue
+        if _ELSEWHERE.match(link.target):
+            if not link.target.startswith(("https://", "mailto:")):
+                yield Finding(page.path, link.line, f"link to {link.target!r}: expected https://")
+        elif (says := _wrong(link, page, articles, root)) is not None:
+            yield Finding(page.path, link.line, f"link to {link.target!r}: {says}")
+
+
+def _wrong(link: Link, page: Page, articles: Mapping[str, Mapping[str, Page]], root: Path) -> str | None:
+    target, _, anchor = link.target.partition("#")
+    if target.startswith("/"):
+        return "expected a path relative to this page, so that the site works below any address"
+    name = posixpath.normpath(posixpath.join(posixpath.dirname(page.name), target)) if target else page.name
+    if not name.endswith(".md"):
+        # The site copies docs/assets once for all languages.
+        below = f"docs/{page.language}/{name}"
+        return None if (root / below).exists() or (root / "docs" / name).exists() else "there is no such file"
+    if name in _GENERATED:
+        return None
+    other = articles.get(name, {}).get(page.language)
+    if other is None:
+        return f"there is no docs/{page.language}/{name}{suggest(name, articles)}"
+    if anchor and anchor not in _anchors(other):
+        return f"{other.path} has no anchor {anchor!r}{suggest(anchor, _anchors(other))}"
+    return None
+
+
+def _anchors(page: Page) -> set[str]:
+    """Anchors of headings, and any id that the page gives to something else."""
+    ids = re.findall(r"\{:?[^{}\n]*#([\w-]+)[^{}\n]*\}|\bid=\"([\w-]+)\"", page.code_free)
+    return {heading.anchor for heading in page.headings if heading.anchor} | {one or other for one, other in ids}

@@ -1,0 +1,128 @@
+"""What must not stand in running text: typed figures of memory, endings on computed numbers, wrong signs, discouraged words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from macros import yamlfile
+from macros.findings import DataErrors, Finding, quote
+from macros.language import CODES
+from macros.pages import Page
+from macros.template import PLAIN_FIELDS
+
+WORDS = "data/discouraged.yml"
+
+_NUMBER = r"\d+(?:[.,]\d+)*"
+_MEMORY = re.compile(rf"(?<![\w.,])({_NUMBER})(?:–({_NUMBER}))?([\s\u00a0\u202f]|-)?(Gi?B)\b")
+_QUOTATION = re.compile(r"„[^“”]*[“”]|“[^”]*”|«[^»]*»|^[ \t]*>.*$", re.MULTILINE)
+# The number on a card's box is a name; as what something needs it is a figure that should have been computed.
+_NEED_BEFORE = re.compile(
+    r"\b(?:brauch|benötig|beleg|verlang|need|take|require|use|occup)\w*[^\w|.]+(?:\w+[^\w|.]+){0,3}$", re.IGNORECASE
+)
+_NEED_BEHIND = re.compile(r"^[^\w|.]+(?:\w+[^\w|.]+){0,2}(?:gerek|ister|tutar|kapla|ihtiyaç|yer tut)", re.IGNORECASE)
+
+# A sign of percent where the language does not write it.
+_PERCENT = {
+    "de": (re.compile(r"\d(?:%| %)|%[ \u00a0\u202f]?\d"), "50\u202f%, with a narrow no-break space"),
+    "en": (re.compile(r"\d[ \u00a0\u202f]%|%[ \u00a0\u202f]?\d"), "50%"),
+    "tr": (re.compile(r"\d[ \u00a0\u202f]?%(?!\d)|%[ \u00a0\u202f]\d"), "%50"),
+}
+# A decimal sign of the other language before a unit; three digits behind it are a group.
+_UNIT = r"[\s\u00a0\u202f-]?(?:%|[KMGT]i?B\b|Mrd\b|Mio\b|Milliarden\b|billion\b|milyar\b|Bytes?\b|bytes?\b|bayt\b|[Bb]its?\b)"
+_SEPARATOR = {
+    "de": (re.compile(rf"(?<![\w.,])\d+\.(?!\d{{3}}\b)\d+{_UNIT}"), "a comma"),
+    "en": (re.compile(rf"(?<![\w.,])\d+,(?!\d{{3}}\b)\d+{_UNIT}"), "a point"),
+    "tr": (re.compile(rf"(?<![\w.,])\d+\.(?!\d{{3}}\b)\d+{_UNIT}"), "a comma"),
+}
+_ENDING_ON_CALL = re.compile(r"\}\}['’]\w+")
+_ENDING_ON_UNIT = re.compile(r"\b(?:Gi?B|MiB|TB)['’]\w+|%\d+(?:,\d+)?['’]\w+")
+
+
+@dataclass(frozen=True)
+class Discouraged:
+    """A form that is not written, and what to write instead."""
+
+    form: str
+    instead: str
+    pattern: re.Pattern[str]
+
+
+def findings(page: Page, boxes: Collection[int], words: Mapping[str, list[Discouraged]]) -> Iterator[Finding]:
+    """What is wrong with the words of one page; `boxes` are the numbers of GB that stand on boxes of known cards."""
+    for number, message in [*_memory(page, boxes), *_signs(page), *_endings(page)]:
+        yield Finding(page.path, page.line_at(number), message)
+    texts = [(page.prose, page.body_line)]
+    texts += [(str(page.meta[name]), page.front.line(name)) for name in PLAIN_FIELDS if name in page.meta]
+    for text, first in texts:
+        for word in words.get(page.language, []):
+            for match in word.pattern.finditer(text):
+                says = f"{match[0]!r} is not used here; write {word.instead}"
+                yield Finding(page.path, first + text.count("\n", 0, match.start()), says)
+
+
+def _memory(page: Page, boxes: Collection[int]) -> Iterator[tuple[int, str]]:
+    """Typed amounts of GB and GiB that are neither the name of a card's size, nor in a quotation or the text of a link."""
+    text = page.prose
+    apart = [match.span() for match in _QUOTATION.finditer(text)] + [link.text for link in page.links]
+    for match in _MEMORY.finditer(text):
+        if any(start <= match.start() < end for start, end in apart):
+            continue
+        numbers = [number for number in match.group(1, 2) if number]
+        on_boxes = match[4] == "GB" and all(number.isdigit() and int(number) in boxes for number in numbers)
+        sentence = text[max(0, match.start() - 80) : match.start()].rpartition("\n")[2]
+        behind = text[match.end() : match.end() + 80].partition("\n")[0]
+        if not on_boxes:
+            yield match.start(), f"{match[0]!r} is typed; let a word of the vocabulary compute it"
+        elif _NEED_BEFORE.search(sentence) or (page.language == "tr" and _NEED_BEHIND.search(behind)):
+            yield match.start(), f"{match[0]!r} is typed as what something needs; let a word of the vocabulary compute it"
+        elif match[3] != "-" and match[3] != "\u00a0":
+            yield match.start(), f"{match[0]!r}: expected a no-break space (U+00A0) before GB"
+
+
+def _signs(page: Page) -> Iterator[tuple[int, str]]:
+    pattern, right = _PERCENT[page.language]
+    for match in pattern.finditer(page.prose):
+        yield match.start(), f"{match[0]!r}: here percent is written like {right}"
+    pattern, right = _SEPARATOR[page.language]
+    for match in pattern.finditer(page.prose):
+        yield match.start(), f"{match[0]!r}: here the decimal sign is {right}"
+
+
+def _endings(page: Page) -> Iterator[tuple[int, str]]:
+    """Turkish endings follow how a number is spoken, which whoever writes the page cannot know."""
+    if page.language != "tr":
+        return
+    for match in _ENDING_ON_CALL.finditer(page.code_free):
+        yield match.start(), f"{match[0]!r}: no ending on a computed value; put a noun behind it that takes the ending"
+    for match in _ENDING_ON_UNIT.finditer(page.prose):
+        yield match.start(), f"{match[0]!r}: no ending on a unit or a percentage; put a noun behind it"
+
+
+def load(root: Path) -> dict[str, list[Discouraged]]:
+    """The discouraged forms by language, from `data/discouraged.yml`. Raises `DataErrors` with every finding."""
+    document = yamlfile.read(root / WORDS, WORDS)
+    wrong: list[Finding] = []
+    words: dict[str, list[Discouraged]] = {}
+    for language, forms in document.value.items() if isinstance(document.value, dict) else ():
+        if language not in CODES or not isinstance(forms, dict):
+            says = f"expected forms for {', '.join(CODES)}, got {quote(language)}"
+            wrong.append(Finding(WORDS, document.line(language), says))
+            continue
+        for form, instead in forms.items():
+            if not isinstance(instead, str) or not instead or not form.strip("*"):
+                wrong.append(Finding(WORDS, document.line(language, form), f"{form}: expected what to write instead"))
+                continue
+            words.setdefault(language, []).append(Discouraged(form, instead, _pattern(form)))
+    if wrong:
+        raise DataErrors(wrong)
+    return words
+
+
+def _pattern(form: str) -> re.Pattern[str]:
+    """Whole words; a final `*` lets any ending follow; a small first letter may be a capital at the start of a sentence."""
+    first, rest = form[0], re.escape(form[1:].removesuffix("*")).replace(r"\ ", r"[\s\u00a0]+")
+    start = f"[{first}{'İ' if first == 'i' else first.upper()}]" if first.islower() else re.escape(first)
+    return re.compile(rf"(?<![\w’-]){start}{rest}" + ("" if form.endswith("*") else r"(?![\w’-])"))
