@@ -19,8 +19,9 @@ from macros.dataset import DataErrors, Dataset, load
 from macros.estimator import Estimate, Recipe, recipe_from_keys
 from macros.estimator.architecture import TEXT_TYPES
 from macros.estimator.recipe import applicable_keys
+from macros.options import add_recipe_options
+from macros.options import recipe_keys as typed_keys
 from macros.recipes import estimate_keys
-from macros.records import scalar
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = Path(__file__).parent / "measure_script.py"
@@ -130,7 +131,7 @@ def language_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command's options; every recipe key is one, with dashes."""
+    """The command's options; every recipe key is one."""
     result = argparse.ArgumentParser(prog="python -m macros measure", description=__doc__)
     result.add_argument("--output", "-o", type=Path, help="file for the script (default: standard output)")
     result.add_argument("--run", action="store_true", help="run it in a fresh process (dry without a GPU)")
@@ -138,43 +139,15 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--python", default=sys.executable, help="Python that has PyTorch and runs the script")
     result.add_argument("--record", type=Path, default=Path("measurement.yml"), help="file for the record of --run")
     result.add_argument("--source", default=SOURCE, help="key of data/sources.yml that the record names")
-    keys = result.add_argument_group("what to measure")
-    keys.add_argument("--model", help="a key of data/models.yml")
-    keys.add_argument("--config", type=Path, help="a config.json instead of a model")
-    keys.add_argument("--gpu", help="a key of data/gpus.yml")
-    keys.add_argument("--preset", help="a key of data/presets.yml")
-    for field in fields(Recipe):
-        keys.add_argument(f"--{field.name.replace('_', '-')}", metavar="VALUE", help=argparse.SUPPRESS)
-    result.epilog = "Recipe keys are options too: " + ", ".join(f"--{f.name.replace('_', '-')}" for f in fields(Recipe)) + "."
+    add_recipe_options(result)
     return result
-
-
-def keys_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Recipe keys as `estimate_keys` takes them; a list is written with commas."""
-    keys: dict[str, Any] = {}
-    for name in ("model", "gpu", "preset", *(field.name for field in fields(Recipe))):
-        text = getattr(options, name)
-        if text is None:
-            continue
-        if name == "modules_to_save" or (name == "target_modules" and text != "all-linear"):
-            keys[name] = [part for part in text.split(",") if part]
-        else:
-            keys[name] = text if name in ("model", "gpu", "preset") else scalar(text)
-    if options.config is not None:
-        import json
-
-        try:
-            keys["config"] = json.loads(options.config.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ValueError(f"{options.config} cannot be read as JSON: {error}") from None
-    return keys
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the script, and run it if asked to. Returns the exit code."""
     options = parser().parse_args(arguments)
     try:
-        text = script(load(ROOT), keys_of(options), options.source)
+        text = script(load(ROOT), typed_keys(options), options.source)
     except DataErrors as errors:
         print(errors, file=sys.stderr)
         return 1
