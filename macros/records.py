@@ -48,6 +48,14 @@ def _plain(value: Any) -> Any:
     return scalar(value) if isinstance(value, str) else value
 
 
+def _recipe(value: Any) -> Any:
+    """Recipe keys with their values; a version is text although it looks like a number."""
+    plain = _plain(value)
+    if isinstance(plain, dict) and "transformers" in plain:
+        plain["transformers"] = value["transformers"]
+    return plain
+
+
 def _whole(value: Any) -> int:
     if isinstance(value, str) and re.fullmatch(r"-?(0|[1-9]\d{0,17})", value):
         return int(value)
@@ -118,6 +126,7 @@ HubName = Annotated[str, BeforeValidator(_matches(r"[\w.-]+/[\w.-]+", "a hub nam
 Day = Annotated[date, BeforeValidator(_day)]
 Moment = Annotated[str, BeforeValidator(_moment)]
 Values = Annotated[dict[str, Any], BeforeValidator(lambda value: _plain(value))]
+RecipeKeys = Annotated[dict[str, Any], BeforeValidator(_recipe)]
 MethodKey = Literal["full", "lora", "qlora"]
 
 
@@ -290,7 +299,7 @@ class Measurement(Record):
     hub: Text | None = Field(None, description="model as the source names it, if it has no record or another name")
     model: Slug | None = Field(None, description="key of data/models.yml whose shape it has")
     config: Values | None = Field(None, description="shape of a model that is not in data/models.yml")
-    recipe: Values | None = Field(None, description="recipe keys; none if the estimator cannot express the run")
+    recipe: RecipeKeys | None = Field(None, description="recipe keys; none if the estimator cannot express the run")
     gpu: Slug | None = Field(None, description="key of data/gpus.yml, if the source names the card")
     software: dict[str, Text] = Field(min_length=1, description="framework, and libraries with their versions")
     outcome: Literal["ok", "oom", "fits"] = Field("ok", description="fits: it ran, and no figure was published")

@@ -18,12 +18,6 @@ from macros.records import EXACT_LENGTHS, Measurement, build
 
 ROOT = Path(__file__).parent.parent
 
-# Of the 40 counted runs of the Transformers and PEFT stack. Six are Mixtral under QLoRA on Transformers 4.48, where each
-# expert is a linear layer of its own, which bitsandbytes quantises: 45.1e9 expert weights in 4 bits are 23 GB, in bfloat16
-# 90 GB. Today's Transformers keeps all experts in one tensor that stays in bfloat16, and so does the estimator.
-SEPARATE_EXPERTS = 6
-
-
 @pytest.fixture(scope="module")
 def data():
     return load(ROOT)
@@ -117,10 +111,7 @@ def test_median_error_of_tensor_peaks(peaks):
 
 
 def test_nine_of_ten_tensor_peaks_are_within_12_percent(peaks):
-    separate = [row for row in peaks if row.run.model == "mixtral-8x7b"]
-    assert len(separate) == SEPARATE_EXPERTS
-    dense = [row for row in peaks if row not in separate]
-    assert share_within(dense, 0.12) >= 0.9
+    assert share_within(peaks, 0.12) >= 0.9
 
 
 def test_full_fine_tuning_is_nearly_exact(peaks):
@@ -130,22 +121,25 @@ def test_full_fine_tuning_is_nearly_exact(peaks):
     assert max(abs(row.error) for row in full) <= 0.001
 
 
-def test_fused_loss_with_llama_3(peaks):
-    """Rows in which the loss code of the time does not matter, because the logits never exist."""
-    fused = [row for row in peaks if row.run.model == "llama-3-8b" and row.run.recipe.get("loss") == "fused"]
-    assert len(fused) >= 6
-    assert max(abs(row.error) for row in fused) <= 0.01
+def test_dense_models_are_within_2_percent(peaks):
+    """Where every setting is known, tensor peaks are predictable: each library's code at the version of the run."""
+    dense = [row for row in peaks if row.run.model != "mixtral-8x7b"]
+    assert len(dense) >= 31
+    assert max(abs(row.error) for row in dense) <= 0.02
+    assert median_error(dense) <= 0.005
 
 
 def test_median_error_of_litgpt(rows):
-    """The target is 8 %. Three of the four counted runs quantise with bitsandbytes 0.41, which keeps the input of every
-    quantised layer for the backward (today's does not): 1.6 GB of the 13.84 GB of Llama-2-7B at 1304 tokens; LitGPT's fused
-    q, k, v adds 0.7 GB. The unquantised run, where only the model code differs, is within 6 %.
+    """The target is 8 %, and 11.4 % are reached: LitGPT's own model code is not modelled.
+
+    Its LoRA pads the update of the fused q, k, v with zeros by index_copy, which keeps its source for the backward: with
+    q and v adapted 4h bytes per token and layer (lit_gpt/lora.py, zero_pad; torch, derivatives.yaml), for Llama-2-7B at
+    1304 tokens 0.7 GB of 21.3 and of 13.8 GB. With it the errors would be 2 and 7 %.
     """
     litgpt = [row for row in counted(rows) if framework(row) == "litgpt"]
     assert len(litgpt) >= 4
     assert median_error(row for row in litgpt if row.run.recipe["method"] == "lora") <= 0.08
-    assert median_error(litgpt) <= 0.24
+    assert median_error(litgpt) <= 0.12
 
 
 # ---- ranges ----
@@ -153,15 +147,15 @@ def test_median_error_of_litgpt(rows):
 
 def test_driver_figures_lie_in_their_range(rows):
     """At least 85 % inside with a mean width of at most 35 % of the middle."""
-    found = coverage([row for row in rows if row.run.model != "mixtral-8x7b"], "device")
-    assert found.rows >= 43
+    found = coverage(rows, "device")
+    assert found.rows >= 52
     assert found.inside >= 0.85
     assert found.width <= 0.35
 
 
 def test_driver_figures_lie_in_their_range_for_each_table(rows):
     """Each of the three tables was made with other versions of the libraries."""
-    groups = by((row for row in rows if row.run.model != "mixtral-8x7b"), lambda row: "-".join(row.run.key.split("-")[:2]))
+    groups = by(rows, lambda row: "-".join(row.run.key.split("-")[:2]))
     for name in ("fms-main", "fms-liger", "fms-granite"):
         assert coverage(groups[name], "device").inside >= 0.85, name
 
@@ -182,14 +176,15 @@ def test_no_run_that_ran_out_of_memory_is_comfortable(rows):
     assert wrong == INT8_OF_2023
 
 
-# Transformers 4.30 with bitsandbytes 0.39 on a T4: LLM.int8() there holds a second copy of each weight in Turing's layout
-# while the first one is alive, which today's version does not.
+# One run of 2023, whose rank, targets and attention the source does not give. LLM.int8() also keeps, for each layer, a
+# float16 copy of the weight's columns that belong to outliers in the data (bitsandbytes 0.39 autograd/_functions.py,
+# state.subB): how many these are depends on the data, so no arithmetic reaches them.
 INT8_OF_2023 = ["hfblog-t4-llama-7b-int8-bitsandbytes-none-gc1-s1024-g1"]
 
 
 def test_few_runs_that_worked_do_not_fit(rows):
-    """At most 5 %, the runs of Mixtral with separate experts apart (see SEPARATE_EXPERTS)."""
-    worked = [row for row in rows if row.run.outcome != "oom" and row.memory and row.run.model != "mixtral-8x7b"]
+    """At most 5 %."""
+    worked = [row for row in rows if row.run.outcome != "oom" and row.memory]
     wrong = [row for row in worked if row.estimate.verdict == "does_not_fit"]
     assert len(worked) >= 70
     assert len(wrong) <= 0.05 * len(worked), [row.run.key for row in wrong]
