@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from macros import yamlfile
+from macros.dataset import load
 from macros.estimator import MOMENTS, PARTS, architecture_from_config, estimate, parameter_count, recipe_from_keys
 from macros.estimator.states import nf4_bytes
 
@@ -211,24 +211,9 @@ def test_gradient_accumulation_keeps_gradients_from_the_first_step_on():
 
 # ---- what holds for every recipe ----
 
-MODELS = {
-    key: record["config"]
-    for key, record in yamlfile.read(Path("data/models.yml"), "data/models.yml").value.items()
+ARCHITECTURES = {
+    model.key: architecture_from_config(dict(model.config)) for model in load(Path(__file__).parent.parent).models
 }
-
-
-def plain(value):
-    """YAML's text as JSON would have it."""
-    if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [plain(part) for part in value]
-    if value in ("true", "false"):
-        return value == "true"
-    return int(value) if re.fullmatch(r"-?\d+", value) else float(value) if re.fullmatch(r"-?\d+\.\d+", value) else value
-
-
-ARCHITECTURES = {key: architecture_from_config(plain(config)) for key, config in MODELS.items()}
 
 
 @st.composite
