@@ -12,11 +12,20 @@ from .tape import CAST, DEQUANTIZED, NEW, Value
 
 
 def sparse_block(builder, x: Value) -> Value:
-    """MixtralSparseMoeBlock, Qwen3MoeSparseMoeBlock, GptOssMLP: router, then experts."""
-    gated_clamp = builder.arch.family.gated_clamp
+    """MixtralSparseMoeBlock, Qwen3_5MoeSparseMoeBlock, GptOssMLP: shared expert, router, experts."""
+    family, tape = builder.arch.family, builder.tape
     if builder.recipe.transformers != "5":
         return separate_experts(builder, x, router(builder, x))
-    return experts(builder, x, router_gpt_oss(builder, x) if gated_clamp else router(builder, x))
+    if family.gated_clamp:
+        return experts(builder, x, router_gpt_oss(builder, x))
+    if not family.shared_gate:
+        return experts(builder, x, router(builder, x))
+    shared = builder.mlp(x, family.shared_expert + ".")
+    routed = experts(builder, x, router(builder, x))
+    gate = tape.unary(builder.linear(x, family.shared_expert + "_gate"), save_output=True)
+    gated = tape.multiply_rows(shared, gate)
+    tape.hold(x, shared)
+    return tape.add(routed, gated)
 
 
 def experts(builder, x: Value, routing: Value) -> Value:

@@ -85,4 +85,6 @@ def warnings_for(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
     warnings = ["omits_" + part for part in arch.omitted]
     if recipe.optim.startswith("paged"):
         warnings.append("paged_states")
+    if any(shape.delta is not None for shape, _ in arch.layer_counts()):
+        warnings.append("delta_rule_torch")
     return tuple(warnings)
