@@ -54,7 +54,8 @@ def findings(page: Page, boxes: Collection[int], words: Mapping[str, list[Discou
     """What is wrong with the words of one page; `boxes` are the numbers of GB that stand on boxes of known cards."""
     for number, message in [*_memory(page, boxes), *_signs(page), *_endings(page)]:
         yield Finding(page.path, page.line_at(number), message)
-    texts = [(page.prose, page.body_line)]
+    # A page that discusses a word quotes it.
+    texts = [(_QUOTATION.sub(lambda quoted: re.sub(r"[^\n]", " ", quoted[0]), page.prose), page.body_line)]
     texts += [(str(page.meta[name]), page.front.line(name)) for name in PLAIN_FIELDS if name in page.meta]
     for text, first in texts:
         for word in words.get(page.language, []):
