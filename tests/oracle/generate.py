@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-import gc
 import importlib
 import json
 import pathlib
@@ -22,10 +21,10 @@ def row(run: dict[str, object]) -> dict[str, object]:
     """One run as a row: its configuration, its settings, the peak."""
     settings = dict(run)
     config = settings.pop("config")
-    result = oracle.run(config["model_type"], entry={"config": config}, warm=True, steps=1, **settings)
+    result = oracle.run(config, oracle.Settings(**settings))
     written = {"config": json.dumps(config)}
     for key, value in settings.items():
-        written[key] = " ".join(value) if isinstance(value, tuple) else int(value) if isinstance(value, bool) else value
+        written[key] = int(value) if isinstance(value, bool) else value
     return written | {key: result[key] for key in RESULTS} | {"versions": VERSIONS}
 
 
@@ -42,7 +41,6 @@ def main() -> None:
         except Exception as error:  # a plan may ask for what the libraries refuse
             failed += 1
             print("failed:", {**run, "config": run["config"]["model_type"]}, type(error).__name__, str(error)[:160], file=sys.stderr)
-        gc.unfreeze()
     columns = list(dict.fromkeys(key for written in rows for key in written))
     columns = [c for c in columns if c not in (*RESULTS, "versions")] + [*RESULTS, "versions"]
     ROWS.mkdir(exist_ok=True)

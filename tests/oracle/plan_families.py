@@ -72,8 +72,8 @@ CONFIGS: tuple[dict[str, object], ...] = (
 
 # PEFT's short names do not fit these: other module names, or modules that PEFT refuses to adapt.
 TARGETS = {
-    "falcon": ("query_key_value", "dense"),
-    "nemotron_h": ("q_proj", "k_proj", "v_proj", "o_proj", "up_proj", "down_proj"),
+    "falcon": "query_key_value dense",
+    "nemotron_h": "q_proj k_proj v_proj o_proj up_proj down_proj",
 }
 
 # Attention kernels that the modelling code of a family refuses.
@@ -81,7 +81,7 @@ ONLY = {"gpt_oss": ("flash", "eager"), "granite_swa": ("flash", "eager")}
 
 
 def plan() -> list[dict[str, object]]:
-    """Keyword arguments of `oracle.run`: pure and mixed precision, adapters on attention and everywhere, both ways."""
+    """Configuration and settings of each run: pure and mixed precision, adapters on attention and everywhere, both ways."""
     runs = []
     for config in CONFIGS:
         attentions = ONLY.get(config["model_type"], ("sdpa", "flash"))
@@ -91,7 +91,7 @@ def plan() -> list[dict[str, object]]:
                 ("full-mixed-fp32", {}),
                 ("lora-bf16", {"targets": "attn"}),
                 ("lora-bf16", {"targets": "all-linear"}),
-                ("lora-bf16-pure", {"targets": "all-linear", "dropout": 0.05}),
+                ("lora-bf16-pure", {"targets": "attn", "dropout": 0.05}),
                 ("qlora-nf4", {"targets": "all-linear"}),
             )
         ):

@@ -20,12 +20,12 @@ TARGETS = (
     "qv",
     "attn",
     "all-linear",
-    ("gate_proj", "up_proj", "down_proj"),
-    ("down_proj",),
-    ("o_proj", "up_proj"),
-    ("q_proj",),
+    "gate_proj up_proj down_proj",
+    "down_proj",
+    "o_proj up_proj",
+    "q_proj",
 )
-PHI3_TARGETS = ("qv", "attn", "all-linear", ("gate_up_proj", "down_proj"), ("down_proj",), ("o_proj",))
+PHI3_TARGETS = ("qv", "attn", "all-linear", "gate_up_proj down_proj", "down_proj", "o_proj")
 
 
 def shape(rng: random.Random, family: str) -> dict[str, object]:
@@ -73,7 +73,7 @@ def shape(rng: random.Random, family: str) -> dict[str, object]:
 
 
 def plan(count: int = 144, seed: int = 20261201) -> list[dict[str, object]]:
-    """Keyword arguments of `oracle.run`, one per row."""
+    """Configuration and settings of each run."""
     rng = random.Random(seed)
     runs = []
     for index in range(count):
