@@ -31,7 +31,8 @@ def findings(root: Path) -> Iterator[Finding]:
     for name in records.KINDS:
         file, wanted = root / "data" / f"{name}.yml", comment(name)
         if file.exists() and not file.read_text(encoding="utf-8").startswith(wanted):
-            yield Finding(f"data/{name}.yml", 1, f"begins without the line that tells editors its schema: {wanted}")
+            says = f"begins without the line that tells editors its schema: {wanted}"
+            yield Finding(f"data/{name}.yml", 1, says, warning=True)
 
 
 def comment(name: str) -> str:

@@ -65,11 +65,12 @@ def parse(text: str, path: str, first_line: int = 1) -> Document:
 
     def value_of(node: yaml.Node, keys: tuple[str | int, ...]) -> Any:
         line = node.start_mark.line + first_line
-        lines.setdefault(keys, line)
         # The same node object twice is an alias: it hides where a value comes from and can grow without bound.
         if id(node) in seen:
+            line = lines.get(keys, lines.get(keys[:-1], line))  # the node itself stands where the anchor is
             findings.append(Finding(path, line, "an alias (*name) is not allowed; write the value out"))
             return ""
+        lines.setdefault(keys, line)
         seen.add(id(node))
         if len(keys) > _DEEPEST:
             findings.append(Finding(path, line, f"nested more than {_DEEPEST} levels deep"))
