@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from macros import yamlfile
-from macros.estimator import architecture_from_config, parameter_count
+from macros.estimator import architecture_from_config, parameter_count, recipe_from_keys
+from macros.estimator.recipe import METHODS, applicable_keys
 from macros.findings import DataErrors, Finding, quote, suggest
 from macros.records import (
     GB,
@@ -49,7 +50,7 @@ class Collection(Generic[R]):
         return self._records[key]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._records
+        return isinstance(key, str) and key in self._records
 
     def __iter__(self) -> Iterator[R]:
         return iter(self._records.values())
@@ -143,6 +144,7 @@ def load(root: Path) -> Dataset:
     dataset = Dataset(**collections, documents=documents)
     findings += _references(dataset)
     findings += _counts(dataset)
+    findings += _recipes(dataset)
     if findings:
         raise DataErrors(findings)
     return dataset
@@ -224,3 +226,37 @@ def _counts(dataset: Dataset) -> Iterator[Finding]:
             line = document.line(model.key, "parameters")
             says = f"the configuration makes {count} parameters, published are {model.parameters}"
             yield Finding(document.path, line, f"{model.key}.parameters: {says}")
+
+
+def _recipes(dataset: Dataset) -> Iterator[Finding]:
+    """Recipe keys in presets and measured runs that the estimator does not know or refuses."""
+    known = {key for method in METHODS for key in applicable_keys(method)}
+    document = dataset.documents["presets"]
+    for preset in dataset.presets:
+        for section, values in preset.keys.items():
+            for key in values:
+                if key not in known:
+                    place = (preset.key, "keys", section, key)
+                    says = f"{_name(preset.key, place[1:])}: unknown recipe key{suggest(key, known)}"
+                    yield Finding(document.path, document.line(*place), says)
+        for method in METHODS:
+            # A key that does not apply to the method is left out there as well (recipes.py).
+            defaults = {key: value for key, value in preset.defaults(method).items() if key in applicable_keys(method)}
+            sections = [(preset.key, "keys", section) for section in (method, "all")]
+            yield from _refused(document, sections, {"method": method, **defaults})
+    document = dataset.documents["measurements"]
+    for measurement in dataset.measurements:
+        if measurement.recipe is not None:
+            yield from _refused(document, [(measurement.key, "recipe")], measurement.recipe)
+
+
+def _refused(document: yamlfile.Document, places: list[tuple[str, ...]], keys: dict[str, Any]) -> Iterator[Finding]:
+    """The estimator's refusal of a recipe, at the first of the places that has the key that it names."""
+    try:
+        recipe_from_keys(keys)
+    except ValueError as error:
+        names = sorted(keys, key=len, reverse=True)
+        named = next((name for name in names if name in str(error)), "")
+        place = next((place for place in places if (*place, named) in document.lines), places[0])
+        line = document.line(*place, *([named] if named else []))
+        yield Finding(document.path, line, f"{_name(place[0], place[1:])}: {error}")

@@ -247,7 +247,7 @@ class Preset(Sourced):
 
     name: Text
     versions: dict[str, Text] = Field(min_length=1, description="library → version whose defaults these are")
-    keys: dict[Literal["all", MethodKey], Values] = Field(description="recipe keys for all methods, then per method")
+    keys: dict[Literal["all", MethodKey], RecipeKeys] = Field(description="recipe keys for all methods, then per method")
 
     def defaults(self, method: str) -> dict[str, Any]:
         """Recipe keys for one method: those of `all`, overridden by the method's own."""
