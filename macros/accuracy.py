@@ -61,6 +61,29 @@ def comparisons(dataset: Dataset) -> list[Comparison]:
     return found
 
 
+RESTING = ("weights", "adapters", "optimizer_states", "master_weights")
+DOUBTFUL = 0.25
+"""A larger error of a run that counts means a wrong figure, unit or recipe: published ones are within half of it."""
+
+
+def doubt(row: Comparison) -> str | None:
+    """What cannot be right in a published run, as a sentence, or nothing."""
+    observed = row.run.observed
+    values = [observed[name] for name in COUNTERS if name in observed]
+    if values != sorted(values):
+        return "allocated bytes lie in the reserved ones, and these in what the driver shows, but the figures do not"
+    if row.memory is not None and values and values[-1] > row.memory:
+        return f"the card has {row.memory} bytes, less than the {values[-1]} that were observed"
+    if "allocated" in observed and row.run.counts:
+        parts = row.estimate.moments["optimizer_step"].parts
+        resting = sum(parts.get(part, 0) for part in RESTING)
+        if observed["allocated"] < resting:
+            return f"weights, adapters and optimizer states alone are {resting} bytes, more than observed"
+        if abs(row.error) > DOUBTFUL:
+            return f"the estimate is {row.estimate.peak_bytes} bytes, {row.error:+.0%} from what was observed"
+    return None
+
+
 def counted(rows: Iterable[Comparison]) -> list[Comparison]:
     """Those whose tensor peak is compared."""
     return [row for row in rows if row.run.counts]

@@ -23,7 +23,7 @@ CUBLAS_WORKSPACE_LOW = 8 * MIB
 CUBLAS_WORKSPACE_HIGH = 64 * MIB
 
 # The tensors of the loss are the largest blocks of a step. What they left in the cache has been split for smaller
-# tensors when the next step asks for them: on top were 0.3 of their bytes (two copies of several sizes) to 0.9 (all
+# tensors when the next step asks for them: on top were 0.2 of their bytes (two copies of several sizes) to 0.9 (all
 # copies of one size, as FOAK's loss has them). A loss that never builds the logits has no such slack.
 LOSS_SLACK_PERCENT = 90
 # All that comes and goes within a step: 8 to 14 % of it in the runs with a fused loss.
@@ -64,13 +64,14 @@ def reserved_range(peak: int, loss: dict[str, int], step: dict[str, int]) -> Ran
         transient -= step.get(part, 0)
     if transient < 0:
         transient = 0
+    # Divided first, so that every number stays below 2^53 for the largest recipes too.
     slack = (
-        largest * LOSS_SLACK_PERCENT
-        + transient * TRANSIENT_SLACK_PERCENT
-        + trained * TRAINED_SLACK_PERCENT
-        + peak * ROUNDING_PERCENT
+        largest // 100 * LOSS_SLACK_PERCENT
+        + transient // 100 * TRANSIENT_SLACK_PERCENT
+        + trained // 100 * TRAINED_SLACK_PERCENT
+        + peak // 100 * ROUNDING_PERCENT
     )
-    return Range(peak + CUBLAS_WORKSPACE_LOW, peak + CUBLAS_WORKSPACE_HIGH + slack // 100)
+    return Range(peak + CUBLAS_WORKSPACE_LOW, peak + CUBLAS_WORKSPACE_HIGH + slack)
 
 
 def device_range(reserved: Range) -> Range:
