@@ -13,7 +13,7 @@ import pytest
 from macros import accuracy
 from macros.accuracy import by, counted, coverage, doubt, framework, median_error, share_within
 from macros.dataset import load
-from macros.estimator.evidence import PUBLISHED, settings
+from macros.estimator.evidence import PUBLISHED, evidence_for, settings
 from macros.estimator.ranges import device_range, reserved_range
 from macros.estimator.recipe import recipe_from_keys
 from macros.records import EXACT_LENGTHS, Measurement, build
@@ -227,3 +227,22 @@ def test_most_runs_with_room_are_comfortable(rows):
 
 def test_evidence_names_what_was_published(peaks):
     assert {settings(recipe_from_keys(row.run.recipe)) for row in peaks} == set(PUBLISHED)
+
+
+def test_evidence_of_published_runs_is_a_gpu(peaks):
+    """Their libraries are older than those that the simulation runs; no published run counts as simulated."""
+    assert {row.estimate.evidence for row in peaks} == {"measured"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "evidence"),
+    [
+        ({"method": "lora"}, "oracle"),
+        ({"method": "lora", "transformers": "4.46"}, "measured"),
+        ({"method": "qlora", "loss": "fused", "kernels": "foak"}, "measured"),
+        ({"method": "qlora", "loss": "fused", "kernels": "unsloth"}, "arithmetic"),
+        ({"method": "qlora", "quantization": "gptq"}, "arithmetic"),
+    ],
+)
+def test_evidence(keys, evidence):
+    assert evidence_for(recipe_from_keys(keys)) == evidence

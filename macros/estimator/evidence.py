@@ -32,10 +32,12 @@ def evidence_for(recipe: Recipe) -> str:
         and not recipe.checkpoint_offload
         and (recipe.optim == "adamw_torch_fused" or recipe.optim == "adamw_torch")
         and recipe.base_dtype != "float16"
+        and not recipe.quantized_inputs_kept
     )
     if not plain:
         return "arithmetic"
-    if recipe.loss == "standard" and recipe.kernels == "none":
+    today = recipe.transformers == "5" and recipe.kbit_tables == "float32" and not recipe.use_reentrant
+    if today and recipe.loss == "standard" and recipe.kernels == "none":
         return "oracle"
     return "measured" if settings(recipe) in PUBLISHED else "arithmetic"
 
