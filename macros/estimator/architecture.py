@@ -21,6 +21,11 @@ LIMITS = {
     "linear_value_head_dim": 1024,
     "linear_conv_kernel_dim": 64,
     "shared_expert_intermediate_size": 524288,
+    "global_head_dim": 1024,
+    "num_global_key_value_heads": 1024,
+    "top_k_experts": 256,
+    "hidden_size_per_layer_input": 65536,
+    "vocab_size_per_layer_input": 4194304,
     "num_attention_heads": 1024,
     "num_key_value_heads": 1024,
     "vocab_size": 4194304,
@@ -59,6 +64,7 @@ class Family:
     rotary         "half": x · cos + rotate_half(x) · sin; "chunk": both halves apart, tables of half the width
     output_gate    q_proj also makes a gate, whose sigmoid multiplies the attention's output
     partial_rotary   share of each head that is rotated, unless the config says otherwise
+    layer          "llama"; "gemma4": what gemma4.py writes
     sinks          a trained number per head joins the scores before the softmax
     """
 
@@ -87,6 +93,7 @@ class Family:
     output_gate: bool = False
     partial_rotary: float = 1.0
     sinks: bool = False
+    layer: str = "llama"
     sdpa: bool = True
 
 
@@ -149,6 +156,16 @@ FAMILIES = {
         window=4096,
         head_dim=256,
     ),
+    "gemma4_text": Family(
+        norm="gemma",
+        norm_places="both",
+        qk_norm="head",
+        attention_bias="attention_bias",
+        output_bias="attention_bias",
+        tied=True,
+        rotary_tables="kind",
+        layer="gemma4",
+    ),
     "phi3": Family(fused=True),
     "olmo2": _OLMO,
     "olmo3": replace(_OLMO, rotary_tables="kind", window=4096),
@@ -177,6 +194,7 @@ FAMILIES = {
 # Names of the decoder inside a multimodal configuration.
 TEXT_TYPES = {
     "gemma3": "gemma3_text",
+    "gemma4": "gemma4_text",
     "mistral3": "mistral",
     "qwen3_5": "qwen3_5_text",
     "qwen3_5_moe": "qwen3_5_moe_text",
@@ -226,6 +244,9 @@ class LayerShape:
     rotary_dim  elements of each head that are rotated
     num_experts, num_experts_per_tok   0 in a dense layer
     intermediate_size   of the MLP, or of one expert
+    keys        "own"; "values": keys serve as values too; "shared": keys and values of an earlier layer of the kind
+    stores      its keys and values stay for later layers
+    dense_size  of an MLP beside the experts, 0 without one
     shared_size   of the expert that every token passes, 0 without one
     delta       the linear attention that stands in place of the attention
     """
@@ -240,6 +261,9 @@ class LayerShape:
     num_experts_per_tok: int
     rotary_dim: int
     shared_size: int = 0
+    keys: str = "own"
+    stores: bool = False
+    dense_size: int = 0
     delta: DeltaShape | None = None
 
     @property
@@ -260,6 +284,7 @@ class Architecture:
     sliding_window   tokens that a layer with attention "sliding" sees; 0 without such layers
     layers           every decoder layer, in order
     omitted          parts of the configuration that are not modelled
+    per_layer_size   elements of the second embedding that each layer mixes in, 0 without one; per_layer_vocab its rows
     """
 
     model_type: str
@@ -276,6 +301,8 @@ class Architecture:
     layers: tuple[LayerShape, ...]
     omitted: tuple[str, ...]
     counts: tuple[tuple[LayerShape, int], ...]
+    per_layer_size: int = 0
+    per_layer_vocab: int = 0
     profiles: dict[tuple[object, ...], object] = field(default_factory=dict, compare=False, repr=False)
 
     def layer_counts(self) -> tuple[tuple[LayerShape, int], ...]:
@@ -322,6 +349,8 @@ def architecture_from_config(config: dict[str, object]) -> Architecture:
         sliding_window=window,
         layers=layers,
         omitted=tuple(omitted),
+        per_layer_size=_per_layer_size(config, family),
+        per_layer_vocab=_size(config, "vocab_size_per_layer_input", 262144) if family.layer == "gemma4" else 0,
         counts=tuple((shape, layers.count(shape)) for shape in dict.fromkeys(layers)),
     )
 
@@ -361,7 +390,55 @@ def _layers(config: dict[str, object], model_type: str, window: int) -> tuple[La
                 delta=_delta(config) if attention == "linear" else None,
             )
         )
-    return tuple(shapes)
+    return _gemma4_layers(config, shapes) if family.layer == "gemma4" else tuple(shapes)
+
+
+def _per_layer_size(config: dict[str, object], family: Family) -> int:
+    """Width of each layer's part of the second embedding; 0 without it."""
+    if family.layer != "gemma4" or config.get("hidden_size_per_layer_input") == 0:
+        return 0
+    return _size(config, "hidden_size_per_layer_input", 256)
+
+
+def _gemma4_layers(config: dict[str, object], shapes: list[LayerShape]) -> tuple[LayerShape, ...]:
+    """What differs from layer to layer; source: configuration_gemma4.py, per_layer_config and kv_sharing_modes."""
+    same = _switch(config, "attention_k_eq_v", False)
+    shared = config.get("num_kv_shared_layers", 0)
+    if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared < len(shapes):
+        raise ValueError(f"num_kv_shared_layers must be a whole number from 0 to below {len(shapes)}, got {shared!r}")
+    layers = []
+    for index, shape in enumerate(shapes):
+        reuses = index >= len(shapes) - shared
+        if shape.attention == "full":
+            head_dim = _size(config, "global_head_dim", 512)
+            kv_heads = _size(config, "num_global_key_value_heads", shape.num_key_value_heads) if same else 0
+            shape = replace(
+                shape,
+                head_dim=head_dim,
+                rotary_dim=head_dim,
+                num_key_value_heads=kv_heads or shape.num_key_value_heads,
+                keys="values" if same else "own",
+            )
+        if reuses:
+            shape = replace(shape, keys="shared")
+            if _switch(config, "use_double_wide_mlp", False):
+                shape = replace(shape, intermediate_size=2 * shape.intermediate_size)
+        if _switch(config, "enable_moe_block", False):
+            shape = replace(
+                shape,
+                dense_size=shape.intermediate_size,
+                intermediate_size=_size(config, "moe_intermediate_size"),
+                num_experts=_size(config, "num_experts"),
+                num_experts_per_tok=_size(config, "top_k_experts"),
+            )
+        layers.append(shape)
+    for kind in dict.fromkeys(shape.attention for shape in layers):
+        makers = [at for at in range(len(layers)) if layers[at].attention == kind and layers[at].keys != "shared"]
+        if not makers:
+            raise ValueError(f"num_kv_shared_layers {shared} leaves no layer of kind {kind!r} that makes keys")
+        # The last one of each kind stores them, even if no layer shares them.
+        layers[makers[-1]] = replace(layers[makers[-1]], stores=True)
+    return tuple(layers)
 
 
 def _rotary_share(config: dict[str, object], family: Family) -> float:
@@ -464,6 +541,8 @@ def _attention_kinds(config: dict[str, object], model_type: str, layers: int, wi
     if model_type == "gemma3_text":
         pattern = _size(config, "sliding_window_pattern", 6)
         return ["sliding" if (index + 1) % pattern else "full" for index in range(layers)]
+    if model_type == "gemma4_text":
+        return ["sliding" if (index + 1) % 6 and index < layers - 1 else "full" for index in range(layers)]
     if model_type == "gpt_oss":
         return ["full" if index % 2 else "sliding" for index in range(layers)]
     if model_type == "olmo3":

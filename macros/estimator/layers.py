@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 
+from . import gemma4
 from .architecture import Architecture, LayerShape
 from .delta import gated_delta_net
 from .experts import sparse_block
-from .parameters import Linear, linears, targets
+from .parameters import Linear, linears, outer_linears, targets
 from .recipe import Recipe
 from .states import stream_width, table_width
 from .tape import DEQUANTIZED, GRADIENT, LOGITS, LOSS, NEW, REDUCED, REUSED, SAME, WORKSPACE, Tape, Value
@@ -30,9 +31,10 @@ class Builder:
         self.masked = masked
         self.full = not recipe.adapted
         self.quantized = recipe.method == "qlora"
+        self.stored = []  # keys and values that later layers may take over
         self.width = stream_width(recipe)
         self.targets = targets(arch, recipe) if recipe.adapted else ()
-        self.linears = {linear.name: linear for linear in linears(arch, shape)}
+        self.linears = {linear.name: linear for linear in outer_linears(arch) + linears(arch, shape)}
 
     # ---- norms ----
     def rms_norm(self, x: Value, rows: int = 1, channels: int = 0) -> Value:
@@ -225,6 +227,12 @@ class Builder:
             return x
         return self.tape.custom([x], self.tape.like(x), [], [(x, SAME)])
 
+    def attend(self, q: Value, k: Value, v: Value) -> Value:
+        """The attention itself, as the recipe wants it."""
+        if self.recipe.attention == "eager":
+            return self.eager(q, k, v)
+        return self.flash(q, k, v) if self.recipe.attention == "flash" else self.sdpa(q, k, v)
+
     def sdpa(self, q: Value, k: Value, v: Value) -> Value:
         """scaled_dot_product_attention as CUDA runs it: flash without a mask in 16 bits, else memory-efficient."""
         tape = self.tape
@@ -357,8 +365,7 @@ class Builder:
             q, k = self.rotary(q, tables), self.rotary(k, tables)
         if arch.family.query_scale:
             q = tape.scale_by(q, tables)
-        kind = self.recipe.attention
-        output = self.eager(q, k, v) if kind == "eager" else self.flash(q, k, v) if kind == "flash" else self.sdpa(q, k, v)
+        output = self.attend(q, k, v)
         if arch.family.output_gate:
             output = tape.multiply(output, tape.unary(gate, save_output=True))
             tape.hold(gate)
@@ -397,6 +404,8 @@ class Builder:
     # ---- a decoder layer ----
     def decoder_layer(self, x: Value) -> Value:
         """LlamaDecoderLayer: attention and MLP, each on the residual stream, norms before, after or both."""
+        if self.arch.family.layer == "gemma4":
+            return gemma4.decoder_layer(self, x)
         tape = self.tape
         places = self.arch.family.norm_places
         tables = Value(0, 0, 0, 4, False, 0)  # cos and sin, shared by all layers and counted with the inputs

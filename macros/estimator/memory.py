@@ -150,11 +150,10 @@ def input_bytes(arch: Architecture, recipe: Recipe) -> tuple[int, int]:
     """Token ids and labels, alive for the whole step; positions and rotary tables, alive until the layers are done."""
     size = (24 if recipe.padding else 16) * recipe.tokens
     width = arch.family.rotary_width or stream_width(recipe)
-    tables = 1
-    if arch.family.rotary_tables == "kind":
-        tables = len({shape.attention for shape, _ in arch.counts})
     table = arch.layers[0].rotary_dim // (2 if arch.family.rotary == "chunk" else 1)
-    return size, (8 + 2 * tables * width * table) * recipe.sequence_length
+    if arch.family.rotary_tables == "kind":
+        table = sum({shape.attention: shape.rotary_dim for shape, _ in arch.counts}.values())
+    return size, (8 + 2 * width * table) * recipe.sequence_length
 
 
 def mask_bytes(arch: Architecture, recipe: Recipe) -> int:
@@ -279,6 +278,10 @@ class Step:
                 state.plus("layer_activations", self.width * self.arch.hidden_size, 0, 0)
             kept = min(layers, 1) if self.recipe.checkpoint_offload else layers
             state.plus("checkpoints", kept * self.width * self.arch.hidden_size, 0, 0)
+            # Layers hand on keys and values as arguments, which every checkpoint holds.
+            for index, shape in enumerate(self.arch.layers):
+                if shape.stores:
+                    state.plus_kinds(self.stage(index).stored if index < layers else self.stage(index).retained)
         above_first = self.arch.layers[1:layers]
         for shape, stage in self.stages.items():
             state.plus_kinds(stage.saved, above_first.count(shape))

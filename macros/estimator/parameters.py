@@ -59,7 +59,29 @@ def linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
 
     A router is a plain matrix (no nn.Linear), and experts are stacked in tensors of three dimensions.
     """
-    return attention_linears(arch, shape) + feed_forward_linears(arch, shape)
+    found = attention_linears(arch, shape)
+    if shape.dense_size:
+        found += dense_linears(arch, shape.dense_size)
+    found += feed_forward_linears(arch, shape)
+    if arch.per_layer_size:
+        h, part = arch.hidden_size, arch.per_layer_size
+        found += (Linear("per_layer_input_gate", h, part), Linear("per_layer_projection", part, h))
+    return found
+
+
+def outer_linears(arch: Architecture) -> tuple[Linear, ...]:
+    """Linear layers outside the decoder layers, the head left out."""
+    if not arch.per_layer_size:
+        return ()
+    return (Linear("per_layer_model_projection", arch.hidden_size, arch.per_layer_size * len(arch.layers)),)
+
+
+def all_linears(arch: Architecture) -> list[tuple[Linear, int]]:
+    """Every linear layer but the head, with its number."""
+    found = [(linear, 1) for linear in outer_linears(arch)]
+    for shape, count in arch.layer_counts():
+        found += [(linear, count) for linear in linears(arch, shape)]
+    return found
 
 
 def attention_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
@@ -75,12 +97,12 @@ def attention_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ..
         )
     if arch.family.fused:
         return (Linear("qkv_proj", h, q + 2 * kv), Linear("o_proj", q, h))
-    return (
-        Linear("q_proj", h, 2 * q if arch.family.output_gate else q, arch.attention_bias),
-        Linear("k_proj", h, kv, arch.attention_bias),
-        Linear("v_proj", h, kv, arch.attention_bias),
-        Linear("o_proj", q, h, arch.output_bias),
-    )
+    query = Linear("q_proj", h, 2 * q if arch.family.output_gate else q, arch.attention_bias)
+    key, value = Linear("k_proj", h, kv, arch.attention_bias), Linear("v_proj", h, kv, arch.attention_bias)
+    output = Linear("o_proj", q, h, arch.output_bias)
+    if shape.keys == "shared":
+        return (query, output)
+    return (query, key, output) if shape.keys == "values" else (query, key, value, output)
 
 
 def feed_forward_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ...]:
@@ -89,13 +111,19 @@ def feed_forward_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear,
     if experts:
         bias = arch.family.gated_clamp
         routed = (
-            Linear("gate", h, experts, bias, experts=1),
+            Linear("router.proj", h, experts) if shape.dense_size else Linear("gate", h, experts, bias, experts=1),
             Linear("experts.gate_up_proj", h, 2 * i, bias, experts=experts),
             Linear("experts.down_proj", i, h, bias, experts=experts),
         )
         return routed + shared_linears(arch, shape)
     if arch.family.fused:
         return (Linear("gate_up_proj", h, 2 * i), Linear("down_proj", i, h))
+    return dense_linears(arch, i)
+
+
+def dense_linears(arch: Architecture, i: int) -> tuple[Linear, ...]:
+    """The MLP's linear layers, i elements wide."""
+    h = arch.hidden_size
     return (
         Linear("gate_proj", h, i, arch.mlp_bias),
         Linear("up_proj", h, i, arch.mlp_bias),
@@ -123,8 +151,13 @@ def layer_vectors(arch: Architecture, shape: LayerShape) -> tuple[int, ...]:
         delta = shape.delta
         steps = (delta.num_value_heads, delta.num_value_heads)  # dt_bias and A_log
         return norms + steps + (delta.conv_size * delta.kernel, delta.value_head_dim)
+    if arch.per_layer_size:
+        norms += (arch.hidden_size,)
+    if shape.dense_size:
+        # Norms around the experts, the router's scale and a number per expert.
+        norms += (arch.hidden_size,) * 4 + (shape.num_experts,)
     if arch.family.qk_norm == "head":
-        norms += (shape.head_dim, shape.head_dim)
+        norms += (shape.head_dim,) if shape.keys == "shared" else (shape.head_dim, shape.head_dim)
     if arch.family.qk_norm == "full":
         norms += (shape.query_size, shape.key_value_size)
     if arch.family.sinks:
@@ -137,6 +170,11 @@ def embedding_weights(arch: Architecture) -> int:
     return arch.vocab_size * arch.hidden_size
 
 
+def per_layer_table(arch: Architecture) -> int:
+    """Elements of the second embedding, one part for each layer."""
+    return arch.per_layer_vocab * arch.per_layer_size * len(arch.layers)
+
+
 def parameter_count(arch: Architecture) -> int:
     """Weights of the whole model, tied ones once.
 
@@ -146,11 +184,11 @@ def parameter_count(arch: Architecture) -> int:
     6738415616
     """
     total = arch.hidden_size + embedding_weights(arch) * (1 if arch.tie_word_embeddings else 2)
+    total += per_layer_table(arch) + arch.per_layer_size
+    for linear, count in all_linears(arch):
+        total += (linear.weight + linear.biases) * count
     for shape, count in arch.layer_counts():
-        layer = sum(layer_vectors(arch, shape))
-        for linear in linears(arch, shape):
-            layer += linear.weight + linear.biases
-        total += layer * count
+        total += sum(layer_vectors(arch, shape)) * count
     return total
 
 
@@ -160,14 +198,13 @@ def quantized_weights(arch: Architecture, recipe: Recipe) -> list[tuple[Linear, 
     Stacked experts are no nn.Linear and stay wide; before transformers 5 each expert was three layers of its own.
     """
     found = []
-    for shape, count in arch.layer_counts():
-        for linear in linears(arch, shape):
-            if linear.experts == 0:
-                found.append((linear, count))
-            elif recipe.transformers != "5" and linear.name.startswith("experts."):
-                halves = 2 if linear.name == "experts.gate_up_proj" else 1
-                single = Linear(linear.name, linear.inputs, linear.outputs // halves)
-                found.append((single, count * linear.experts * halves))
+    for linear, count in all_linears(arch):
+        if linear.experts == 0:
+            found.append((linear, count))
+        elif recipe.transformers != "5" and linear.name.startswith("experts."):
+            halves = 2 if linear.name == "experts.gate_up_proj" else 1
+            single = Linear(linear.name, linear.inputs, linear.outputs // halves)
+            found.append((single, count * linear.experts * halves))
     return found
 
 
@@ -180,12 +217,11 @@ def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
     their parts for the experts', so that no MLP beside them gets an adapter.
     """
     names, reached = [], []
-    for shape, _ in arch.layer_counts():
-        for linear in linears(arch, shape):
-            if linear.name not in names and (linear.experts == 0 or arch.family.adapts_experts):
-                names.append(linear.name)
-                if linear.experts or not arch.family.adapts_experts or last_name(linear.name) not in EXPERT_NAMES:
-                    reached.append(linear.name)
+    for linear, _ in all_linears(arch):
+        if linear.name not in names and (linear.experts == 0 or arch.family.adapts_experts):
+            names.append(linear.name)
+            if linear.experts or not arch.family.adapts_experts or last_name(linear.name) not in EXPERT_NAMES:
+                reached.append(linear.name)
     if recipe.target_modules == "all-linear":
         if recipe.transformers != "5" and any(shape.num_experts for shape, _ in arch.layer_counts()):
             raise ValueError(
@@ -231,11 +267,14 @@ def trained_tensors(arch: Architecture, recipe: Recipe) -> list[Tensors]:
     if not arch.tie_word_embeddings:
         tensors.append(Tensors(arch.vocab_size, arch.hidden_size, 1, width, True))
     tensors.append(Tensors(1, arch.hidden_size, 1, width))
+    if arch.per_layer_size:
+        tensors.append(Tensors(arch.per_layer_vocab, arch.per_layer_size * len(arch.layers), 1, width, True, True))
+        tensors.append(Tensors(1, arch.per_layer_size, 1, width))
+    for linear, count in all_linears(arch):
+        tensors.append(Tensors(linear.outputs * (linear.experts or 1), linear.inputs, count, width))
+        if linear.bias:
+            tensors.append(Tensors(1, linear.biases, count, width))
     for shape, count in arch.layer_counts():
-        for linear in linears(arch, shape):
-            tensors.append(Tensors(linear.outputs * (linear.experts or 1), linear.inputs, count, width))
-            if linear.bias:
-                tensors.append(Tensors(1, linear.biases, count, width))
         for size in layer_vectors(arch, shape):
             tensors.append(Tensors(1, size, count, width))
     return tensors
@@ -245,14 +284,13 @@ def adapter_tensors(arch: Architecture, recipe: Recipe) -> list[Tensors]:
     """lora_A and lora_B of every adapted layer; with DoRA a magnitude for every output."""
     names, width = targets(arch, recipe), recipe.adapter_bytes
     tensors = []
-    for shape, count in arch.layer_counts():
-        for linear in linears(arch, shape):
-            if linear.name in names:
-                rank = adapter_rank(linear, recipe)
-                tensors.append(Tensors(rank, linear.inputs, count, width))
-                tensors.append(Tensors(linear.outputs, rank, count, width))
-                if recipe.use_dora:
-                    tensors.append(Tensors(1, linear.outputs, count, width))
+    for linear, count in all_linears(arch):
+        if linear.name in names:
+            rank = adapter_rank(linear, recipe)
+            tensors.append(Tensors(rank, linear.inputs, count, width))
+            tensors.append(Tensors(linear.outputs, rank, count, width))
+            if recipe.use_dora:
+                tensors.append(Tensors(1, linear.outputs, count, width))
     return tensors
 
 

@@ -19,6 +19,8 @@ class Stage:
     saved      form of what autograd keeps from its forward to its backward, by kind; empty under checkpointing
     casts      bytes of low-precision weights in autocast's cache until the whole forward ends
     gradients  bytes that its backward adds to the weights' gradients
+    stored     keys and values that it keeps for later layers
+    retained   the same after its recomputation, with all that the recomputed graph behind them had saved
     forward    states of its forward
     backward   states of its backward, under checkpointing with its recomputation
     """
@@ -28,6 +30,8 @@ class Stage:
     gradients: int
     forward: Peaks
     backward: Peaks
+    stored: list[int]
+    retained: list[int]
 
 
 def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked: bool, first: bool) -> Stage:
@@ -35,7 +39,9 @@ def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked:
     tape = Tape(recipe.autocast)
     tape.tag = "layer"
     source = tape.tensor(arch.hidden_size, stream_width(recipe), not first or input_requires_grad(recipe))
-    Builder(arch, recipe, tape, shape, masked).decoder_layer(source)
+    builder = Builder(arch, recipe, tape, shape, masked)
+    builder.decoder_layer(source)
+    stored, retained = forms(builder.stored), forms(tape.saved_upstream(builder.stored))
     replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
     saved, forward = [0] * (3 * KINDS), Peaks()
     if recipe.gradient_checkpointing:
@@ -50,7 +56,18 @@ def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked:
         replay.peaks = Peaks()
         replay.begin_backward("backward layer")
         replay.backward(0, len(tape.ops))
-    return Stage(saved, tape.cached_casts, replay.live[3 * GRADIENT + 1], forward, replay.peaks)
+    return Stage(saved, tape.cached_casts, replay.live[3 * GRADIENT + 1], forward, replay.peaks, stored, retained)
+
+
+def forms(values: list[Value]) -> list[int]:
+    """The memory of some tensors by kind."""
+    live = [0] * (3 * KINDS)
+    for value in values:
+        owner = value.storage()
+        live[3 * owner.kind] += owner.per_token * owner.width
+        live[3 * owner.kind + 1] += owner.fixed * owner.width
+        live[3 * owner.kind + 2] += owner.per_square * owner.width
+    return live
 
 
 def input_requires_grad(recipe: Recipe) -> bool:
@@ -83,4 +100,4 @@ def head_stage(arch: Architecture, recipe: Recipe) -> Stage:
     kept = [0] * (3 * KINDS)
     if logits is not None and recipe.keep_outputs:
         kept[3 * logits.kind] = logits.per_token * logits.width
-    return Stage(kept, 0, replay.live[3 * GRADIENT + 1], forward, replay.peaks)
+    return Stage(kept, 0, replay.live[3 * GRADIENT + 1], forward, replay.peaks, forms([]), forms([]))

@@ -124,6 +124,24 @@ class Tape:
         if owner not in self.pinned:
             self.pinned.append(owner)
 
+    def saved_upstream(self, values):
+        """These tensors, and everything that the ops which led to them saved: alive as long as someone holds the tensors."""
+        makers = {id(op.output): op for op in self.ops}
+        found, pending, seen = [], list(values), []
+        for value in values:
+            found.append(value.storage())
+        while pending:
+            value = pending.pop()
+            op = makers.get(id(value))
+            if op is None or op in seen:
+                continue
+            seen.append(op)
+            pending = pending + op.inputs
+            for saved in op.saved:
+                if saved not in found:
+                    found.append(saved)
+        return found
+
     # ---- ops ----
     def view(self, value, per_token=None, width=None):
         """view, transpose, chunk: the same memory."""
