@@ -28,6 +28,10 @@ RECIPES = {
     "lora-bf16-pure": {"method": "lora", "precision": "bf16", "adapter_dtype": "bfloat16"},
     "qlora-nf4": {"method": "qlora", "prepare_kbit": True},
     "qlora-nf4-noprep": {"method": "qlora", "prepare_kbit": False},
+    "lora-mixed-fp32": {"method": "lora", "precision": "fp32-autocast"},
+    "qlora-trl": {"method": "qlora", "prepare_kbit": False, "adapter_dtype": "bfloat16"},
+    "qlora-noautocast": {"method": "qlora", "precision": "bf16"},
+    "qlora-pure": {"method": "qlora", "precision": "bf16", "prepare_kbit": False, "adapter_dtype": "bfloat16"},
 }
 TARGETS = {"qv": ["q_proj", "v_proj"], "attn": ["q_proj", "k_proj", "v_proj", "o_proj"]}
 PHI3_TARGETS = {"qv": ["qkv_proj"], "attn": ["qkv_proj", "o_proj"]}
@@ -44,16 +48,16 @@ PHASE_MOMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One row beside its estimate; error and moment_error are relative to the oracle's peak.
+    """One row beside its estimate; errors are relative to the oracle's peak.
 
-    moment_error   of the largest moment within the phase in which the oracle sees the peak
+    moment_gap   by how much the estimate's peak exceeds its largest moment in the phase where the oracle sees the peak
     """
 
     row: dict[str, str]
     error: float
     moment: str
     same_moment: bool
-    moment_error: float
+    moment_gap: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def read(path: pathlib.Path) -> list[dict[str, str]]:
     if rows and "config" not in rows[0]:
         models = json.loads((ROWS / "models.json").read_text(encoding="utf-8"))
         for row in rows:
-            row["config"] = json.dumps(models[row["model"]]["config"])
+            row["config"] = json.dumps(models[row["model"]])
     return rows
 
 
@@ -84,11 +88,20 @@ def recipe_keys(row: dict[str, str]) -> dict[str, object]:
     for column, key in FLAGS.items():
         if row.get(column):
             keys[key] = row[column] == "1"
-    keys["optim"] = "adamw_torch_fused" if row["optimizer"] == "fused" else "adamw_torch"
+    keys["optim"] = OPTIMIZERS.get(row["optimizer"], row["optimizer"])
     if row["optimizer"] == "forloop":
         keys["foreach"] = False
-    if row.get("grad32"):
-        keys["master_gradients"] = row["grad32"]
+    for column, key in TEXTS.items():
+        if row.get(column):
+            keys[key] = row[column]
+    if row.get("accumulation"):
+        keys["gradient_accumulation_steps"] = int(row["accumulation"])
+    if row.get("loss"):
+        keys["loss"] = LOSSES[row["loss"]]
+    if row.get("trained_token_share"):
+        keys["trained_token_share"] = float(row["trained_token_share"])
+    if row.get("modules_to_save"):
+        keys["modules_to_save"] = row["modules_to_save"].split()
     if row.get("rank"):
         keys["lora_r"] = int(row["rank"])
         keys["lora_dropout"] = float(row["dropout"])
@@ -96,7 +109,16 @@ def recipe_keys(row: dict[str, str]) -> dict[str, object]:
     return keys
 
 
-FLAGS = {"checkpointing": "gradient_checkpointing", "padding": "padding", "keep_outputs": "keep_outputs"}
+FLAGS = {
+    "checkpointing": "gradient_checkpointing",
+    "padding": "padding",
+    "keep_outputs": "keep_outputs",
+    "double_quant": "double_quant",
+    "dora": "use_dora",
+}
+TEXTS = {"grad32": "master_gradients", "quantization": "quantization", "kernels": "kernels"}
+LOSSES = {"trl": "chunked", "liger": "fused"}
+OPTIMIZERS = {"fused": "adamw_torch_fused", "foreach": "adamw_torch", "forloop": "adamw_torch"}
 
 
 def targets(name: str, model_type: str) -> str | list[str]:
@@ -116,7 +138,7 @@ def compare(row: dict[str, str]) -> Deviation | Refusal:
     peak = int(row["peak_bytes"])
     phase = PHASE_MOMENTS[row["peak_phase"]]
     within = max(result.moments[name].total for name in phase)
-    return Deviation(row, result.peak_bytes / peak - 1, result.moment, result.moment in phase, within / peak - 1)
+    return Deviation(row, result.peak_bytes / peak - 1, result.moment, result.moment in phase, (result.peak_bytes - within) / peak)
 
 
 def share(errors: list[float], quantile: float) -> float:
