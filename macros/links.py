@@ -1,4 +1,4 @@
-"""Whether the links of a page lead somewhere: to a page in its language, to a heading there, to a file."""
+"""Whether the links of a page lead to a page, heading or file that exists, and whether it loads nothing from other sites."""
 
 from __future__ import annotations
 
@@ -13,15 +13,27 @@ from macros.pages import Link, Page
 # Pages that the site's plugins write; they have no file.
 _GENERATED = ("tags.md",)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+# What a browser fetches by itself; a plain link it follows only when the reader does.
+_LOADING = re.compile(
+    r"<(?!a\b)[a-z]\w*\b[^>]*?\b(?:src|srcset|href|data|poster)\s*=\s*[\"']?\s*((?:https?:)?//[^\s\"'>]+)", re.IGNORECASE
+)
+_SCRIPT = re.compile(r"<script\b|<[a-z][^>]*\son[a-z]+\s*=", re.IGNORECASE)
+_KEEP = "; keep a copy in docs/assets, so that nobody watches the readers"
 
 
 def findings(page: Page, articles: Mapping[str, Mapping[str, Page]], root: Path) -> Iterator[Finding]:
-    """Links without a target; addresses of other sites are not visited."""
+    """Links without a target, and what another site would learn of the reader; addresses elsewhere are not visited."""
+    for match in _LOADING.finditer(page.code_free):
+        yield Finding(page.path, page.line_at(match.start()), f"loads {match[1]!r} from another site{_KEEP}")
+    for match in _SCRIPT.finditer(page.code_free):
+        yield Finding(page.path, page.line_at(match.start()), "scripts stand in docs/assets/javascripts, not in a page")
     for link in page.links:
         if "{{" in link.target or "{%" in link.target:
             continue
         if _ELSEWHERE.match(link.target):
-            if not link.target.startswith(("https://", "mailto:")):
+            if link.image:
+                yield Finding(page.path, link.line, f"loads {link.target!r} from another site{_KEEP}")
+            elif not link.target.startswith(("https://", "mailto:")):
                 yield Finding(page.path, link.line, f"link to {link.target!r}: expected https://")
         elif (says := _wrong(link, page, articles, root)) is not None:
             yield Finding(page.path, link.line, f"link to {link.target!r}: {says}")

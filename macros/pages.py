@@ -30,6 +30,22 @@ _HTML = re.compile(r"<!--.*?-->|</?[a-zA-Z][^>]*>", re.DOTALL)
 _URL = re.compile(r"(?<=\]\()[^)]*(?=\))|https?://\S+")
 _ATTRIBUTES = re.compile(r"\{:?[ \t]*[#.][^{}\n]*\}")
 
+# What an article leaves to the words of the vocabulary. `and` and `or` count as arithmetic, as Jinja sees them.
+_COMPUTATIONS: dict[type[nodes.Node], str] = {
+    nodes.BinExpr: "arithmetic",
+    nodes.Compare: "a comparison",
+    nodes.Concat: "joined text",
+    nodes.CondExpr: "a condition",
+    nodes.If: "a condition",
+    nodes.For: "a loop",
+    nodes.Macro: "a macro of its own",
+    nodes.CallBlock: "a macro of its own",
+    nodes.Include: "another file",
+    nodes.Import: "another file",
+    nodes.FromImport: "another file",
+    nodes.Extends: "another file",
+}
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -140,7 +156,8 @@ class Page:
         for number, line in enumerate(self.body.split("\n"), self.body_line):
             match = _FENCE.match(line)
             if not fence and match:
-                fence, block, start, indent = match[1], [line.strip()], number, len(line) - len(line.lstrip())
+                fence, start, indent = match[1], number, len(line) - len(line.lstrip())
+                block = [line.strip().lstrip("`~").strip()]
             elif fence and match and match[1].startswith(fence) and not match[2]:
                 found.append(Piece("\n".join(block), start))
                 fence = ""
@@ -165,6 +182,13 @@ class Page:
         fields = [(self.meta[name], self.front.line(name)) for name in PLAIN_FIELDS if name in self.meta]
         found = [piece for text, line in fields for piece in _calls(str(text), line)]
         return found + _calls(self.body, self.body_line)
+
+    @cached_property
+    def computations(self) -> list[Piece]:
+        """Arithmetic, loops, conditions and templates of its own, none of which belongs in an article."""
+        tree = _SYNTAX.parse(self.body)
+        found = [(kind, node) for kind in _COMPUTATIONS for node in tree.find_all(kind)]
+        return [Piece(_COMPUTATIONS[kind], node.lineno + self.body_line - 1) for kind, node in found]
 
     @property
     def can_be_parsed(self) -> bool:

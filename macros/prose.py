@@ -1,4 +1,4 @@
-"""What must not stand in running text: typed figures of memory, endings on computed numbers, wrong signs, discouraged words."""
+"""What must not stand in a page: typed figures, arithmetic, endings on computed numbers, wrong signs, discouraged words."""
 
 from __future__ import annotations
 
@@ -54,6 +54,8 @@ def findings(page: Page, boxes: Collection[int], words: Mapping[str, list[Discou
     """What is wrong with the words of one page; `boxes` are the numbers of GB that stand on boxes of known cards."""
     for number, message in [*_memory(page, boxes), *_signs(page), *_endings(page)]:
         yield Finding(page.path, page.line_at(number), message)
+    for piece in page.computations if page.can_be_parsed else ():
+        yield Finding(page.path, piece.line, f"{piece.text} does not belong in a page; let a word of the vocabulary do it")
     # A page that discusses a word quotes it.
     texts = [(_QUOTATION.sub(lambda quoted: re.sub(r"[^\n]", " ", quoted[0]), page.prose), page.body_line)]
     texts += [(str(page.meta[name]), page.front.line(name)) for name in PLAIN_FIELDS if name in page.meta]
