@@ -14,6 +14,10 @@ from .recipe import Recipe
 # it in pre-training on A100 and H100.
 COMFORTABLE_PERCENT = 80
 
+# The limits of single keys multiply to more than this. No card comes near it, and a hundred times as much, which the
+# verdict computes, is still below 2^53.
+MOST_BYTES = 2**46
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -44,13 +48,19 @@ class Estimate:
 
 
 def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None) -> Estimate:
-    """Peak, moments, ranges and, given a card's memory in bytes, the verdict."""
+    """Peak, moments, ranges and, given a card's memory in bytes, the verdict.
+
+    Raises ValueError if a recipe needs more memory than any machine has.
+    """
     shared = profile(arch, recipe)
     by_moment = moments(arch, recipe, shared)
     peak, moment = 0, ""
     for name in by_moment:
         if by_moment[name].total > peak:
             peak, moment = by_moment[name].total, name
+    if peak > MOST_BYTES:
+        limit = f"more than {MOST_BYTES // 10**12} TB on one GPU"
+        raise ValueError(f"micro_batch_size, sequence_length or the sizes in the config are a typing mistake: {limit}")
     reserved = reserved_range(peak, by_moment["loss"].parts, by_moment["optimizer_step"].parts)
     device = device_range(reserved)
     verdict, headroom = None, None

@@ -36,7 +36,7 @@ QUANTIZATIONS = ("nf4", "fp4", "int8", "gptq", "awq")
 TABLES = ("embed_tokens", "lm_head")
 TRANSFORMERS = ("5", "4.46", "4.45")
 
-# Above these a recipe is a typing mistake: no published run comes near, and every byte count stays below 2^53.
+# Above these a recipe is a typing mistake: no published run comes near. fit.py bounds what they make together.
 LIMITS = {
     "micro_batch_size": 1024,
     "sequence_length": 2**20,
