@@ -158,23 +158,41 @@ class Counters:
 # ---- the model ------------------------------------------------------------------------------------------------------
 
 
+SMALL = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "vocab_size": 512,
+    "num_attention_heads": 4,
+    "head_dim": 16,
+    # Enough for families in which every fourth or sixth layer is of another kind.
+    "num_hidden_layers": 6,
+}
+SMALL_IF_PRESENT = {
+    "num_experts": 4,
+    "num_local_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 64,
+    "shared_expert_intermediate_size": 64,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 16,
+    "linear_value_head_dim": 16,
+    "sliding_window": 16,
+}
+
+
 def shrunk(config: dict[str, Any]) -> dict[str, Any]:
-    """The same kind of model in a size that a CPU trains at once, one layer of each kind of attention at least."""
+    """The same kind of model in a size that a CPU trains at once."""
     small = {key: value for key, value in config.items() if key not in ("rope_scaling", "rope_parameters")}
+    small |= SMALL | {key: size for key, size in SMALL_IF_PRESENT.items() if config.get(key)}
     heads, kv_heads = config["num_attention_heads"], config.get("num_key_value_heads") or config["num_attention_heads"]
-    kinds = list(dict.fromkeys(config.get("layer_types") or []))
-    layers = max(2, len(kinds))
-    small |= {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": layers, "vocab_size": 512}
-    small |= {"num_attention_heads": 4, "num_key_value_heads": 4 if kv_heads == heads else min(kv_heads, 2), "head_dim": 16}
-    for key, size in (("num_experts", 4), ("num_local_experts", 4), ("num_experts_per_tok", 2), ("moe_intermediate_size", 64)):
-        if key in config:
-            small[key] = size
-    if kinds:
-        small["layer_types"] = (kinds * layers)[:layers]
-    if config.get("sliding_window"):
-        small["sliding_window"] = 16
-    if config.get("no_rope_layers"):
-        small["no_rope_layers"] = config["no_rope_layers"][:layers]
+    small["num_key_value_heads"] = 4 if kv_heads == heads else min(kv_heads, 2)
+    for key in ("layer_types", "no_rope_layers"):
+        if config.get(key):
+            kinds = list(dict.fromkeys(config[key]))
+            small[key] = (kinds * small["num_hidden_layers"])[: small["num_hidden_layers"]]
+    if config.get("mlp_only_layers"):
+        small["mlp_only_layers"] = [0]
     return small
 
 
@@ -784,7 +802,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     if options.dry_run or not torch.cuda.is_available():
         if not options.dry_run:
-            print("PyTorch finds no GPU here, so this is a dry run: it shows that the code works, not how much memory it needs.")
+            print("PyTorch finds no GPU, so this is a dry run: it shows that the code works, not how much memory it needs.")
         return dry_run(RUN["config"], RUN["recipe"], options.steps)
     return measure(options)
 

@@ -23,7 +23,7 @@ from macros.records import MIB, Measurement
 ROOT = Path(__file__).parent.parent
 PATH = "data/measurements.yml"
 # What a new data/measurements.yml begins with.
-HEADER = "# Readings of real runs: recipe, software and what the counters showed. `python -m macros measurements add` adds one.\n"
+HEADER = "# Readings of real runs; `python -m macros measurements add` checks one and puts it in.\n"
 
 
 def add(file: Path, root: Path = ROOT) -> list[Measurement]:
@@ -52,7 +52,7 @@ def add(file: Path, root: Path = ROOT) -> list[Measurement]:
 
 
 def doubts(dataset: Dataset, record: Measurement, document: yamlfile.Document) -> Iterator[Finding]:
-    """What cannot be right in a reading: a recipe that does not exist, counters out of order, more than the card has."""
+    """What cannot be right in a reading: a recipe that its model cannot run, counters out of order, more than the card has."""
 
     def finding(*place: str, says: str) -> Finding:
         return Finding(document.path, document.line(record.key, *place), f"{'.'.join((record.key, *place))}: {says}")
@@ -62,8 +62,7 @@ def doubts(dataset: Dataset, record: Measurement, document: yamlfile.Document) -
         try:
             estimate_keys(dataset, {**shape, **record.recipe})
         except ValueError as error:
-            named = next((name for name in record.recipe if str(error).startswith(name)), None)
-            yield finding("recipe", *([named] if named else []), says=str(error))
+            yield finding("recipe", says=str(error))
     counters = [name for name in ("allocated", "reserved", "device") if name in record.observed]
     for lower, upper in zip(counters, counters[1:], strict=False):
         if record.observed[lower] > record.observed[upper]:
