@@ -180,14 +180,17 @@ class Page:
     def calls(self) -> list[Piece]:
         """What front matter and body ask the vocabulary for, in order. Raises `TemplateSyntaxError`."""
         fields = [(self.meta[name], self.front.line(name)) for name in PLAIN_FIELDS if name in self.meta]
-        found = [piece for text, line in fields for piece in _calls(str(text), line)]
-        return found + _calls(self.body, self.body_line)
+        found = [Piece(said, line) for text, line in fields for said, _ in _statements(_SYNTAX.parse(str(text)))]
+        return found + [Piece(text, line + self.body_line - 1) for text, line in _statements(self._tree)]
+
+    @cached_property
+    def _tree(self) -> nodes.Template:
+        return _SYNTAX.parse(self.body)
 
     @cached_property
     def computations(self) -> list[Piece]:
         """Arithmetic, loops, conditions and templates of its own, none of which belongs in an article."""
-        tree = _SYNTAX.parse(self.body)
-        found = [(kind, node) for kind in _COMPUTATIONS for node in tree.find_all(kind)]
+        found = [(kind, node) for kind in _COMPUTATIONS for node in self._tree.find_all(kind)]
         return [Piece(_COMPUTATIONS[kind], node.lineno + self.body_line - 1) for kind, node in found]
 
     @property
@@ -225,26 +228,19 @@ def _blank(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", match[0])
 
 
-def _calls(text: str, first_line: int) -> list[Piece]:
-    """Printed expressions, assignments, conditions and loops of a template."""
-    return [
-        Piece(written, line + first_line - 1)
-        for node in _SYNTAX.parse(text).find_all((nodes.Output, nodes.Assign, nodes.If, nodes.For))
-        for written, line in _statements(node)
-    ]
-
-
-def _statements(node: nodes.Node) -> Iterator[tuple[str, int]]:
-    match node:
-        case nodes.Output():
-            parts = [part for part in node.nodes if not isinstance(part, nodes.TemplateData)]
-            yield from ((_written(part), part.lineno) for part in parts)
-        case nodes.Assign():
-            yield f"{_written(node.target)} = {_written(node.node)}", node.lineno
-        case nodes.If():
-            yield f"if {_written(node.test)}", node.lineno
-        case nodes.For():
-            yield f"for {_written(node.target)} in {_written(node.iter)}", node.lineno
+def _statements(tree: nodes.Template) -> Iterator[tuple[str, int]]:
+    """Printed expressions, assignments, conditions and loops of a template, with their lines in it."""
+    for node in tree.find_all((nodes.Output, nodes.Assign, nodes.If, nodes.For)):
+        match node:
+            case nodes.Output():
+                parts = [part for part in node.nodes if not isinstance(part, nodes.TemplateData)]
+                yield from ((_written(part), part.lineno) for part in parts)
+            case nodes.Assign():
+                yield f"{_written(node.target)} = {_written(node.node)}", node.lineno
+            case nodes.If():
+                yield f"if {_written(node.test)}", node.lineno
+            case nodes.For():
+                yield f"for {_written(node.target)} in {_written(node.iter)}", node.lineno
 
 
 def _written(node: nodes.Node) -> str:
