@@ -136,16 +136,10 @@ def test_dense_models_are_within_2_percent(peaks):
 
 
 def test_median_error_of_litgpt(rows):
-    """The target is 8 %, and 11.4 % are reached: LitGPT's own model code is not modelled.
-
-    Its LoRA pads the update of the fused q, k, v with zeros by index_copy, which keeps its source for the backward: with
-    q and v adapted 4h bytes per token and layer (lit_gpt/lora.py, zero_pad; torch, derivatives.yaml), for Llama-2-7B at
-    1304 tokens 0.7 GB of 21.3 and of 13.8 GB. With it the errors would be 2 and 7 %.
-    """
+    """LitGPT has its own model code; what of it decides memory is its padded update of q, k, v (kernels: litgpt)."""
     litgpt = [row for row in counted(rows) if framework(row) == "litgpt"]
     assert len(litgpt) >= 4
-    assert median_error(row for row in litgpt if row.run.recipe["method"] == "lora") <= 0.08
-    assert median_error(litgpt) <= 0.12
+    assert median_error(litgpt) <= 0.08
 
 
 # ---- ranges ----

@@ -8,7 +8,7 @@ integrations/moe.py (grouped_mm_experts_forward), models/mixtral, qwen3_moe, gpt
 from __future__ import annotations
 
 from .parameters import Linear, adapter_rank
-from .tape import CAST, DEQUANTIZED, NEW, Value
+from .tape import CAST, DEQUANTIZED, NEW, SAME, Value
 
 
 def sparse_block(builder, x: Value) -> Value:
@@ -59,25 +59,29 @@ def experts(builder, x: Value, routing: Value) -> Value:
 def separate_experts(builder, x: Value, routing: Value) -> Value:
     """MixtralSparseMoeBlock before transformers 5: a loop over experts, each three layers that quantise like any other.
 
-    The tokens of all experts together are the chosen pairs; one expert's weights are dequantised at a time.
+    Every expert gets its share of the chosen pairs, and index_add_ writes its result into the sum.
     """
     tape, shape, arch, recipe = builder.tape, builder.shape, builder.arch, builder.recipe
-    chosen, inner = shape.num_experts_per_tok, shape.intermediate_size
-    index = tape.record([], Value(chosen, 0, 0, 8, False, 0), [], [])
-    selected = tape.gather(x, chosen * arch.hidden_size, index)
-    weights = tape.gather(routing, chosen, index)
+    chosen, inner, count = shape.num_experts_per_tok, shape.intermediate_size, shape.num_experts
+    rows, columns = chosen * arch.hidden_size // count, chosen * inner // count
 
     def product(source: Value, outputs: int) -> Value:
         if recipe.method == "qlora":
             dequantized = Value(0, arch.hidden_size * inner, 0, 2, False, DEQUANTIZED)
-            result = tape.quantized_matmul(tape.to(source, 2), chosen * outputs, dequantized, recipe.quantized_inputs_kept)
+            result = tape.quantized_matmul(tape.to(source, 2), outputs, dequantized, recipe.quantized_inputs_kept)
             return tape.to(result, source.width)
-        count = arch.hidden_size * inner * shape.num_experts
-        return tape.matmul(source, tape.weight(count, recipe.weight_bytes, builder.full), chosen * outputs)
+        return tape.matmul(source, tape.weight(arch.hidden_size * inner, recipe.weight_bytes, builder.full), outputs)
 
-    hidden = tape.multiply(tape.unary(product(selected, inner)), product(selected, inner))
-    weighted = tape.multiply_rows(product(hidden, arch.hidden_size), weights)
-    total = tape.custom([weighted], Value(arch.hidden_size, 0, 0, weighted.width, True, 0), [], [(weighted, NEW)])
+    total = tape.record([], Value(arch.hidden_size, 0, 0, x.width, True, 0), [], [])
+    for _ in range(count):
+        index = tape.record([], Value(1, 0, 0, 8, False, 0), [], [])
+        selected = tape.gather(x, rows, index)
+        weights = tape.gather(routing, 1, index)
+        hidden = tape.multiply(tape.unary(product(selected, columns)), product(selected, columns))
+        weighted = tape.multiply_rows(product(hidden, rows), weights)
+        added = tape.like(total)
+        added.view_of = total
+        total = tape.custom([total, weighted], added, [index], [(total, SAME), (weighted, NEW)])
     tape.hold(x)
     return tape.to(total, x.width)
 

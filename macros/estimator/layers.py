@@ -20,6 +20,12 @@ from .states import stream_width, table_width
 from .tape import DEQUANTIZED, GRADIENT, LOGITS, LOSS, NEW, REDUCED, REUSED, SAME, WORKSPACE, Tape, Value
 
 
+# Which sets of kernels replace norms and rotation, and which the gate of the MLP.
+FUSED_NORMS = ("liger", "foak", "unsloth")
+FUSED_GATES = ("liger", "unsloth")
+QKV = ("q_proj", "k_proj", "v_proj")
+
+
 class Builder:
     """Writes the layers of one model under one recipe onto a tape."""
 
@@ -45,7 +51,7 @@ class Builder:
         """
         tape = self.tape
         weight = tape.weight(channels or self.arch.hidden_size, self.width, self.full)
-        if self.recipe.kernels != "none":
+        if self.recipe.kernels in FUSED_NORMS:
             return self.rms_norm_kernel(x, rows)
         x32 = tape.to(x, 4)
         square = self.square(x32)
@@ -93,10 +99,16 @@ class Builder:
 
     def adapter(self, x: Value, result: Value, name: str) -> Value:
         """What PEFT adds to the base layer's result."""
-        dropped = self.tape.dropout(x, self.recipe.lora_dropout)
+        # FOAK's fused adapters on a quantised base keep the dropped input, but no mask (fast_lora.py).
+        masked = not (self.recipe.kernels == "foak" and self.quantized)
+        dropped = self.tape.dropout(x, self.recipe.lora_dropout, masked)
         if self.recipe.use_dora:
             return self.dora(dropped, result, name)
-        return self.tape.scale(self.lora(dropped, name))
+        output = self.tape.scale(self.lora(dropped, name))
+        if self.recipe.kernels == "litgpt" and name in QKV and not all(other in self.targets for other in QKV):
+            # LitGPT's LoRAQKVLinear.zero_pad puts the adapted parts in place by index_copy, which saves its source.
+            return self.tape.custom([output], self.tape.like(output), [output], [(output, NEW)])
+        return output
 
     def lora(self, source: Value, name: str) -> Value:
         """lora_B(lora_A(x))."""
@@ -139,7 +151,9 @@ class Builder:
         if recipe.quantization == "int8":
             result = self.matmul_int8(x, linear, dequantized)
         else:
-            result = tape.quantized_matmul(tape.to(x, 2), linear.outputs, dequantized, recipe.quantized_inputs_kept)
+            # FOAK's LoRA_QKV saves the input of q, k and v once.
+            kept = recipe.quantized_inputs_kept or (recipe.kernels == "foak" and name == "q_proj" and name in self.targets)
+            result = tape.quantized_matmul(tape.to(x, 2), linear.outputs, dequantized, kept)
             result = tape.to(result, x.width)
         if name not in self.targets:
             return result
@@ -166,7 +180,7 @@ class Builder:
     def rotary(self, x: Value, table: Value) -> Value:
         """apply_rotary_pos_emb for one of query and key: x · cos + rotate_half(x) · sin."""
         tape = self.tape
-        if self.recipe.kernels != "none":
+        if self.recipe.kernels in FUSED_NORMS:
             return tape.view(x)  # rotated in place, forwards and backwards; liger-kernel 0.8.5 ops/rope.py
         width = max(x.width, self.arch.family.rotary_width or self.width)
         if self.arch.family.rotary == "chunk":
@@ -236,14 +250,15 @@ class Builder:
     def sdpa(self, q: Value, k: Value, v: Value) -> Value:
         """scaled_dot_product_attention as CUDA runs it: flash without a mask in 16 bits, else memory-efficient."""
         tape = self.tape
-        if self.masked:
-            # transformers repeats the heads itself where there is a mask, before autocast's cast.
+        repeated = self.masked or self.shape.head_dim > 256
+        if repeated:
+            # transformers repeats the heads itself where no kernel takes grouped ones, before autocast's cast.
             k, v = self.repeat_kv(k), self.repeat_kv(v)
         before = (q, k, v)
         q, k, v = (tape.matmul_input(x) for x in (q, k, v))
         if q.width == 2 and not self.masked and self.shape.head_dim <= 256:
             return self.flash(q, k, v)
-        if not self.masked:
+        if not repeated:
             k, v = self.repeat_interleave(k), self.repeat_interleave(v)
         saved = [q, k, v]
         if self.masked:
@@ -382,7 +397,7 @@ class Builder:
             product = tape.multiply(up, tape.unary(gate))
         else:
             gate = self.linear(x, prefix + "gate_proj")
-            if self.recipe.kernels in ("none", "foak"):
+            if self.recipe.kernels not in FUSED_GATES:
                 product = tape.multiply(tape.unary(gate), self.linear(x, prefix + "up_proj"))
             else:
                 product = self.gated_kernel(gate, self.linear(x, prefix + "up_proj"))

@@ -13,7 +13,7 @@ from .architecture import Architecture, LayerShape
 from .parameters import embedding_weights, parameter_count, trainable_parameters
 from .recipe import Recipe
 from .replay import Peaks
-from .stages import decoder_stage, head_stage
+from .stages import decoder_stage, head_stage, inputs_stage
 from .states import (
     adapter_bytes,
     gradient_bytes,
@@ -244,6 +244,7 @@ class Step:
             recipe.adapted and recipe.gradient_checkpointing and "embed_tokens" not in recipe.modules_to_save
         )
         self.head = head_stage(arch, recipe)
+        self.inputs = inputs_stage(arch, recipe) if arch.per_layer_size else None
         self.stages = {}
         for shape, _ in arch.layer_counts():
             self.stages[shape] = decoder_stage(arch, recipe, shape, is_masked(arch, recipe, shape), False)
@@ -282,6 +283,8 @@ class Step:
             for index, shape in enumerate(self.arch.layers):
                 if shape.stores:
                     state.plus_kinds(self.stage(index).stored if index < layers else self.stage(index).retained)
+        if self.inputs is not None:
+            state.plus_kinds(self.inputs.saved)
         above_first = self.arch.layers[1:layers]
         for shape, stage in self.stages.items():
             state.plus_kinds(stage.saved, above_first.count(shape))
@@ -312,6 +315,12 @@ class Step:
         result["head_backward"] = among(full, self.head.backward, "backward head")
         result["layer_backward"] = among(full, self.head.backward, "backward layer") + self.layer_states(among)
         result["last_layer_backward"] = [self.embedding_state()]
+        if self.inputs is not None:
+            base = self.resting().plus("gradients", 0, self.head.gradients, 0).plus_kinds(self.head.saved)
+            base.plus("backward_temporaries", hidden, 0, 0)
+            for index in range(layers):
+                base.plus("gradients", 0, self.stage(index).gradients, 0)
+            result["last_layer_backward"] += among(base, self.inputs.backward, "backward inputs")
         result["optimizer_step"] = [
             self.all_gradients().plus("optimizer_temporaries", 0, optimizer_temporary_bytes(arch, recipe), 0)
         ]
@@ -330,8 +339,20 @@ class Step:
             for shape, stage in self.stages.items():
                 base.plus("gradients", 0, stage.gradients * layers[index + 1 :].count(shape), 0)
             self.stack(base, index + 1 if self.recipe.gradient_checkpointing else index)
+            self.shared_gradients(base, index)
             states += among(base.plus_kinds(self.head.saved), self.stage(index).backward, "backward layer")
         return states
+
+    def shared_gradients(self, state: State, index: int) -> State:
+        """Gradients that layers above this one left for tensors which layers share."""
+        layers = self.arch.layers
+        if self.inputs is not None and self.inputs.backward.states and index < len(layers) - 1:
+            state.plus("backward_temporaries", self.width * self.arch.per_layer_size * len(layers), 0, 0)
+        for at, shape in enumerate(layers):
+            used = any(above.keys == "shared" and above.attention == shape.attention for above in layers[index + 1 :])
+            if shape.stores and at <= index and used:
+                state.plus("backward_temporaries", 2 * self.width * shape.key_value_size, 0, 0)
+        return state
 
     def all_gradients(self) -> State:
         """The state between backward and step.

@@ -30,7 +30,7 @@ OPTIMIZERS = (
 )
 ATTENTIONS = ("flash", "sdpa", "eager")
 LOSSES = ("standard", "chunked", "fused")
-KERNELS = ("none", "liger", "foak", "unsloth")
+KERNELS = ("none", "liger", "foak", "unsloth", "litgpt")
 MASTER_GRADIENTS = ("param", "all", "persistent")
 QUANTIZATIONS = ("nf4", "fp4", "int8", "gptq", "awq")
 TABLES = ("embed_tokens", "lm_head")

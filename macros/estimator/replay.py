@@ -167,8 +167,15 @@ class Replay:
         self.gradients[id(output)] = self.allocate(output)
         self.see(tag)
 
-    def backward_recomputing(self, source: Value) -> None:
-        """Backward of a checkpointed stage: its forward runs again when the first op asks for a saved tensor."""
+    def backward_recomputing(self, source: Value, reentrant: bool) -> None:
+        """Backward of a checkpointed stage: its forward runs again when the first op asks for a saved tensor.
+
+        A reentrant checkpoint runs it again as a whole, before anything else, and its output stays alive.
+        """
+        if reentrant:
+            self.forward(source, True, True)
+            self.backward(0, len(self.ops))
+            return
         first = self.last_saving_op() + 1
         self.backward(first, len(self.ops))
         self.forward(source, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .architecture import Architecture, LayerShape
+from .gemma4 import per_layer_inputs
 from .layers import Builder
 from .recipe import Recipe
 from .replay import Peaks, Replay
@@ -46,17 +47,39 @@ def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked:
     saved, forward = [0] * (3 * KINDS), Peaks()
     if recipe.gradient_checkpointing:
         replay.begin_backward("backward layer")
-        replay.backward_recomputing(source)
-        for value in tape.pinned:
-            saved[3 * value.kind] += value.per_token * value.width
+        replay.backward_recomputing(source, recipe.use_reentrant)
+        if not recipe.use_reentrant:
+            # A reentrant checkpoint runs its first forward without autograd, so that no op keeps anything.
+            for value in tape.pinned:
+                saved[3 * value.kind] += value.per_token * value.width
     else:
         replay.forward(source, False)
-        replay.drop_unsaved(tape.ops[-1].output)  # it is the next stage's input
+        replay.drop_unsaved(tape.ops[-1].output.storage())  # it is the next stage's input
         saved, forward = list(replay.live), replay.peaks
         replay.peaks = Peaks()
         replay.begin_backward("backward layer")
         replay.backward(0, len(tape.ops))
     return Stage(saved, tape.cached_casts, replay.live[3 * GRADIENT + 1], forward, replay.peaks, stored, retained)
+
+
+def inputs_stage(arch: Architecture, recipe: Recipe) -> Stage:
+    """Gemma 4's per-layer inputs, which all layers share: what they keep from before the first layer to the very end."""
+    tape = Tape(recipe.autocast)
+    tape.tag = "inputs"
+    source = tape.tensor(arch.hidden_size, stream_width(recipe), input_requires_grad(recipe))
+    per_layer_inputs(Builder(arch, recipe, tape, arch.layers[0], False), source)
+    replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
+    replay.forward(source, False)
+    if recipe.gradient_checkpointing and id(source) in replay.alive:
+        replay.count(source, -1)  # the first layer's checkpoint
+        del replay.alive[id(source)]
+    saved = list(replay.live)
+    replay.peaks = Peaks()
+    if tape.ops[-1].output.requires_grad:
+        replay.begin_backward("backward inputs")
+        replay.backward(0, len(tape.ops))
+    casts = tape.cached_casts
+    return Stage(saved, casts, replay.live[3 * GRADIENT + 1], Peaks(), replay.peaks, forms([]), forms([]))
 
 
 def forms(values: list[Value]) -> list[int]:

@@ -266,10 +266,12 @@ class Tape:
         output.per_token = sum(value.per_token for value in values)
         return self.record(list(values), output, [], [(value, SAME) for value in values])
 
-    def dropout(self, value, probability):
+    def dropout(self, value, probability, masked=True):
         """native_dropout: a new tensor and a mask of one byte per element, kept for the backward."""
         if probability == 0:
             return value
+        if not masked:
+            return self.record([value], self.like(value), [], [(value, NEW)])
         mask = self.like(value, 1, False)
         self.record([], mask, [], [])
         return self.record([value, mask], self.like(value), [mask], [(value, NEW)])
