@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, WithJsonSchema, model_validator
 
 from macros.findings import quote, suggest
 
@@ -118,13 +118,15 @@ def _moment(value: Any) -> str:
 Whole = Annotated[int, BeforeValidator(_whole)]
 Number = Annotated[float, BeforeValidator(_number)]
 YesNo = Annotated[bool, BeforeValidator(_yes_no)]
-Text = Annotated[str, BeforeValidator(_text)]
+# What is text here, such as the version 2.0 or the year 2024, an editor reads as a number.
+_Typed = WithJsonSchema({"type": ["string", "number"]})
+Text = Annotated[str, BeforeValidator(_text), _Typed]
 Slug = Annotated[str, BeforeValidator(_matches(_SLUG, "a key in lower case like rtx-4090"))]
 Name = Annotated[str, BeforeValidator(_matches(r"[a-z][a-z0-9_]*", "a name in lower case like lora_r"))]
 Url = Annotated[str, BeforeValidator(_matches(r"https://[A-Za-z0-9.-]+(/[!-~]*)?", "an https:// address", 500))]
 HubName = Annotated[str, BeforeValidator(_matches(r"[\w.-]+/[\w.-]+", "a hub name like Qwen/Qwen3-8B", 120))]
 Day = Annotated[date, BeforeValidator(_day)]
-Moment = Annotated[str, BeforeValidator(_moment)]
+Moment = Annotated[str, BeforeValidator(_moment), _Typed]
 Values = Annotated[dict[str, Any], BeforeValidator(lambda value: _plain(value))]
 RecipeKeys = Annotated[dict[str, Any], BeforeValidator(_recipe)]
 MethodKey = Literal["full", "lora", "qlora"]
