@@ -619,11 +619,11 @@ def card_key(name: str, total_mib: int) -> str | None:
 
 
 def flow(values: dict[str, Any], indent: int) -> str:
-    """A mapping as YAML in braces, broken where lines grow long."""
+    """A mapping as YAML in braces whose first key stands in column `indent`, broken where lines grow long."""
 
     def text(value: Any) -> str:
         if isinstance(value, str):
-            # A comma or colon would end the value; a bare number must stay text for no one here.
+            # A comma or colon would end the value.
             return value if re.fullmatch(r"[\w.+/-]+", value) else json.dumps(value)
         return json.dumps(value)
 
@@ -634,7 +634,7 @@ def flow(values: dict[str, Any], indent: int) -> str:
             lines.append(line.rstrip())
             line = " "
         line += item if line in ("{", " ") else " " + item
-    return ("\n" + " " * indent).join([*lines, line if values else "{}"])
+    return ("\n" + " " * (indent - 1)).join([*lines, line if values else "{}"])
 
 
 def record(reading: Reading, outcome: str, gpu: str | None, source: str) -> str:
