@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
@@ -12,8 +12,8 @@ from typing import Any
 
 from macros.dataset import Dataset, load
 from macros.estimator import Estimate
-from macros.findings import DataErrors
-from macros.options import add_recipe_options, recipe_keys
+from macros.findings import DataErrors, quote
+from macros.options import Parser, add_recipe_options, recipe_keys
 from macros.recipes import estimate_keys, result
 
 ROOT = Path(__file__).parent.parent
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         # Imported by name, so that a plain estimate does not wait for what checking pages needs.
         command: Callable[[Sequence[str]], int] = import_module(COMMANDS[arguments[0]][0]).main
         return command(arguments[1:])
-    parser = argparse.ArgumentParser(prog="python -m macros", description=__doc__)
+    parser = Parser(prog="python -m macros", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     estimating = commands.add_parser("estimate", help="memory of one training run, or of one for each line of input")
     estimating.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -44,14 +44,21 @@ def main(arguments: Sequence[str]) -> int:
         commands.add_parser(name, help=meaning)
     options = parser.parse_args(arguments)
     try:
+        keys = recipe_keys(options)
+        if options.jsonl and (keys or options.json):
+            raise ValueError("--jsonl takes every recipe from standard input and goes with no other option")
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    try:
         dataset = load(ROOT)
     except DataErrors as errors:
         print(errors, file=sys.stderr)
         return 1
     if options.jsonl:
-        return stream(dataset, sys.stdin)
+        return stream(dataset, sys.stdin.buffer)
     try:
-        found = estimate_keys(dataset, recipe_keys(options))
+        found = estimate_keys(dataset, keys)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -59,18 +66,26 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def stream(dataset: Dataset, lines: Iterable[str]) -> int:
-    """One result, or {"error": …}, for each line, in order."""
-    for line in lines:
-        if line.strip():
-            print(json.dumps(answer(dataset, line), ensure_ascii=False), flush=True)
+def stream(dataset: Dataset, lines: Iterable[bytes]) -> int:
+    """One result, or {"error": …}, for each line that is not blank, in order; ends quietly when nobody reads on."""
+    try:
+        for line in lines:
+            if line.strip():
+                # A byte that is no UTF-8 becomes a sign that JSON refuses, and only its own line is lost.
+                text = line.decode("utf-8", errors="backslashreplace")
+                print(json.dumps(answer(dataset, text), ensure_ascii=False), flush=True)
+    except BrokenPipeError:
+        # Python would complain again when it flushes the closed output at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
 def answer(dataset: Dataset, line: str) -> dict[str, Any]:
-    """The result for a recipe as JSON text."""
+    """The result for a recipe as JSON text, or why there is none."""
     try:
-        keys = json.loads(line)
+        keys = json.loads(line, object_pairs_hook=_distinct)
+    except RepeatedKey as error:
+        return {"error": str(error)}
     except (ValueError, RecursionError) as error:
         return {"error": f"not JSON: {error}"}
     if not isinstance(keys, dict):
@@ -79,6 +94,19 @@ def answer(dataset: Dataset, line: str) -> dict[str, Any]:
         return result(estimate_keys(dataset, keys))
     except ValueError as error:
         return {"error": str(error)}
+
+
+class RepeatedKey(ValueError):
+    """An object with the same key twice, of which JSON would silently keep the last."""
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in keys:
+            raise RepeatedKey(f"{quote(key)} stands there twice")
+        keys[key] = value
+    return keys
 
 
 def readable(found: Estimate) -> str:

@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from macros.estimator import Recipe
+from macros.findings import quote, suggest
 from macros.records import scalar
 
+_METAVARS = {"str": "NAME", "int": "NUMBER", "float": "NUMBER", "bool": "true|false"}
 RECORDS = {"model": "a key of data/models.yml", "gpu": "a key of data/gpus.yml", "preset": "a key of data/presets.yml"}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line, like every other error, and which takes no shortened options."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, allow_abbrev=False, **settings)
+
+    def parse_known_args(self, *arguments: Any, **settings: Any) -> Any:
+        found, unknown = super().parse_known_args(*arguments, **settings)
+        if unknown:
+            wrong = unknown[0].partition("=")[0]
+            near = suggest(wrong, re.findall(r"--[a-z][a-z0-9-]*", self.format_usage()))
+            self.error(f"there is no option {quote(wrong)}{near}")
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        sys.stderr.write(f"error: {' '.join(message.split())}; see {self.prog} --help\n")
+        sys.exit(2)
 
 
 def add_recipe_options(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +44,7 @@ def add_recipe_options(parser: argparse.ArgumentParser) -> None:
         group.add_argument(f"--{name}", help=meaning)
     group.add_argument("--config", type=Path, help="a config.json instead of a model")
     for field in fields(Recipe):
-        group.add_argument(f"--{field.name.replace('_', '-')}", metavar=str(field.type).split(" ")[0].upper())
+        group.add_argument(f"--{field.name.replace('_', '-')}", metavar=_METAVARS.get(str(field.type), "NAMES"))
 
 
 def recipe_keys(options: argparse.Namespace) -> dict[str, Any]:

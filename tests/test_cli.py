@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +98,53 @@ def test_a_mistake_is_one_line(arguments, message):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["estimate", "--modle", "llama-3.1-8b"], "there is no option '--modle'; did you mean '--model'?"),
+        (["estimate", "--gradient", "true"], "there is no option '--gradient'"),
+        (["estimate", "--model"], "argument --model: expected one argument"),
+        (["estimate", "--jsonl", "--gpu", "l4"], "--jsonl takes every recipe from standard input"),
+        (["estimates"], "argument command: invalid choice: 'estimates'"),
+        ([], "the following arguments are required: command"),
+    ],
+)
+def test_a_wrong_call_is_one_line(arguments, message):
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_every_recipe_key_has_an_option():
+    given = {"model": "qwen3-8b", "method": "qlora", "gpu": "l40s", "preset": "trl"}
+    conditions = cli.answer(DATA, json.dumps(given))["conditions"]
+    # An option takes what a result says: the same conditions come out as went in.
+    given |= {key: value for key, value in conditions.items() if key not in ("modules_to_save", "master_gradients")}
+    options = [f"--{key.replace('_', '-')}={str(value).lower()}" for key, value in given.items()]
+    done = run("estimate", "--json", *options, "--modules-to-save", "embed_tokens,lm_head")
+    assert done.returncode == 0, done.stderr
+    again = json.loads(done.stdout)["conditions"]
+    assert again.pop("modules_to_save") == ["embed_tokens", "lm_head"]
+    assert again == {key: value for key, value in conditions.items() if key != "modules_to_save"}
+
+
+def test_a_reader_that_has_enough_ends_the_stream_quietly():
+    lines = '{"model": "llama-3.1-8b", "method": "lora"}\n' * 500
+    command = f"{shlex.quote(sys.executable)} -m macros estimate --jsonl | head -n 1"
+    done = subprocess.run(command, shell=True, cwd=ROOT, input=lines, capture_output=True, text=True, check=False)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_a_line_that_is_not_utf8_is_lost_alone():
+    good = b'{"model": "llama-3.1-8b", "method": "lora"}\n'
+    command = [sys.executable, "-m", "macros", "estimate", "--jsonl"]
+    done = subprocess.run(command, cwd=ROOT, input=good + b"\xff\xfe\n" + good, capture_output=True, check=True)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert ["error" in answer for answer in answers] == [False, True, False]
+
+
 def test_one_result_a_line_in_order():
     lines = [
         '{"model": "llama-3.1-8b", "method": "lora"}',
@@ -140,12 +188,18 @@ def test_one_result_a_line_in_order():
                     "vocab_size": 32, "intermediate_size": 64, "num_local_experts": 2, "num_experts_per_tok": 3},
          "method": "lora"},
         {"model": "llama-3.1-8b", "config": {}, "method": "lora"},
+        {"model": "\ud800", "method": "lora"},
     ],
 )  # fmt: skip
 def test_hostile_input_is_an_error_with_a_sentence(keys):
     answer = cli.answer(DATA, json.dumps(keys))
     assert list(answer) == ["error"]
     assert "\n" not in answer["error"]
+
+
+def test_a_key_that_stands_twice_is_an_error():
+    answer = cli.answer(DATA, '{"model": "llama-3.1-8b", "method": "lora", "method": "full"}')
+    assert answer == {"error": "'method' stands there twice"}
 
 
 def test_json_beyond_reason_is_an_error():
