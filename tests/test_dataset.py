@@ -287,6 +287,14 @@ MISTAKES = {
         "data/presets.yml:5: trl.keys.dora: expected 'all', 'full', 'lora' or 'qlora', got 'dora'; "
         "did you mean 'lora'?",
     ),
+    "a recipe key that does not exist": (
+        "presets", "{loss: chunked}", "{losss: chunked}",
+        "data/presets.yml:5: trl.keys.all.losss: unknown recipe key; did you mean 'loss'?",
+    ),
+    "a recipe that the estimator refuses": (
+        "presets", "{loss: chunked}", "{loss: fusd}",
+        "data/presets.yml:5: trl.keys.all: loss must be one of standard, chunked, fused, got 'fusd'",
+    ),
     "text that is no YAML": (
         "methods", "name: LoRA", "name: [LoRA",
         "data/methods.yml:3: not valid YAML: did not find expected ',' or ']'",
