@@ -93,7 +93,7 @@ def _translation(page: Page, source: Page) -> Iterator[Finding]:
         yield Finding(page.path, page.front.line("translation", "blob"), says, warning=True)
 
 
-def stamp(path: str, root: Path = ROOT, language: str | None = None) -> str:
+def stamp(path: str, root: Path, language: str | None = None) -> str:
     """Record in a translation that it has been reviewed against its source as it is now; returns the blob id.
 
     `language` names the source where two versions could be it. Raises `ValueError` for a page that is no translation.
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.command == "stamp":
         for path in options.paths:
             try:
-                print(f"{path}: {stamp(path, language=options.language)}")
+                print(f"{path}: {stamp(path, ROOT, options.language)}")
             except ValueError as error:
                 print(f"error: {error}", file=sys.stderr)
                 return 2

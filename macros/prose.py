@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ _SEPARATOR = {
     "en": (re.compile(rf"(?<![\w.,])\d+,(?!\d{{3}}\b)\d+{_UNIT}"), "a point"),
     "tr": (re.compile(rf"(?<![\w.,])\d+\.(?!\d{{3}}\b)\d+{_UNIT}"), "a comma"),
 }
+_APOSTROPHE = re.compile(r"\w'\w+")
 _ENDING_ON_CALL = re.compile(r"\}\}['’]\w+")
 _ENDING_ON_UNIT = re.compile(r"\b(?:Gi?B|MiB|TB)['’]\w+|%\d+(?:,\d+)?['’]\w+")
 
@@ -96,6 +98,11 @@ def _signs(page: Page) -> Iterator[tuple[int, str]]:
     pattern, right = _SEPARATOR[page.language]
     for match in pattern.finditer(page.prose):
         yield match.start(), f"{match[0]!r}: here the decimal sign is {right}"
+    for match in _APOSTROPHE.finditer(page.prose):
+        yield match.start(), f"{match[0]!r}: the apostrophe is ’ (U+2019)"
+    if (composed := unicodedata.normalize("NFC", page.body)) != page.body:
+        first = next(n for n, (ours, theirs) in enumerate(zip(page.body, composed + " ")) if ours != theirs)
+        yield first, f"{page.body[first : first + 2]!r}: one letter as several characters; save the text as Unicode NFC"
 
 
 def _endings(page: Page) -> Iterator[tuple[int, str]]:

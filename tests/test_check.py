@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from macros import articles, check, dataset, pages
+from macros import articles, check, dataset, pages, records, schemas
 
 ROOT = Path(__file__).parent.parent
 
@@ -60,6 +61,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("check") / "guide"
     for folder in ("data", "macros/messages", "overrides/messages", "tests/recorded"):
         shutil.copytree(ROOT / folder, root / folder)
+    (root / "data/measurements.yml").unlink()  # large, and no page here speaks of it
     for language in TEXTS:
         for name in ("article.md", "other.md"):
             path = root / "docs" / language / name
@@ -182,6 +184,23 @@ ONE_PAGE = {
     ),
     "a decimal point in Turkish": (
         "tr", "Gereken", "4.5 bit", "call", "'4.5 bit': here the decimal sign is a comma",
+    ),
+    "a straight apostrophe": ("en", "It takes", "It doesn't take", "call", "\"n't\": the apostrophe is ’ (U+2019)"),
+    "a letter in two pieces": (
+        "tr", "Gereken", "Go\u0308re gereken", "call",
+        "'o\u0308': one letter as several characters; save the text as Unicode NFC",
+    ),
+    "arithmetic": (
+        "en", ".peak | gb", ".peak * 2 | gb", "call",
+        "arithmetic does not belong in a page; let a word of the vocabulary do it",
+    ),
+    "a picture from another site": (
+        "en", "[here]", "![](https://example.org/x.png) [here]", "link",
+        "loads 'https://example.org/x.png' from another site; keep a copy in docs/assets, so that nobody watches the readers",
+    ),
+    "a script": (
+        "en", "It takes", "<script>alert(1)</script> It takes", "call",
+        "scripts stand in docs/assets/javascripts, not in a page",
     ),
     "a discouraged word": ("tr", "Gerisi", "Hafızanın gerisi", "link", "'Hafıza' is not used here; write bellek"),
     "a discouraged word at the start of a sentence": (
@@ -515,7 +534,39 @@ def test_the_states_of_an_article(root: Path):
     assert states("other.md") == ["missing", "orphan", "orphan"]
 
 
-# The command
+# The commands
+
+
+def test_the_states_are_listed(root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    edit(root, "docs/de/article.md", "Der Rest steht", "Alles Weitere steht")
+    (root / "docs/tr/article.md").unlink()
+    monkeypatch.setattr(articles, "ROOT", root)
+    assert articles.main([]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["de", "en", "tr"],
+        ["article.md", "source", "stale", "missing"],
+        ["other.md", "source", "current", "current"],
+    ]
+
+
+def test_pages_are_stamped_by_their_paths(root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    edit(root, "docs/de/article.md", "Der Rest steht", "Alles Weitere steht")
+    monkeypatch.setattr(articles, "ROOT", root)
+    assert articles.main(["stamp", "docs/en/article.md", "docs/tr/article.md"]) == 0
+    assert found(root) == []
+    assert articles.main(["stamp", "docs/de/article.md"]) == 2
+    assert "docs/de/article.md is the source of its article" in capsys.readouterr().err
+
+
+def test_schemas_are_written_and_name_every_field(root: Path, monkeypatch: pytest.MonkeyPatch):
+    shutil.rmtree(root / "data/schemas")
+    monkeypatch.setattr(schemas, "ROOT", root)
+    assert schemas.main([]) == 0
+    assert found(root) == []
+    for name, kind in records.KINDS.items():
+        schema = json.loads((root / f"data/schemas/{name}.json").read_text(encoding="utf-8"))
+        assert set(schema["additionalProperties"]["properties"]) == set(kind.model_fields)
+        assert schema["additionalProperties"]["additionalProperties"] is False
 
 
 def test_the_command_sorts_counts_and_fails(root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
