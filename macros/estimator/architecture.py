@@ -65,7 +65,7 @@ class Family:
     output_gate    q_proj also makes a gate, whose sigmoid multiplies the attention's output
     partial_rotary   share of each head that is rotated, unless the config says otherwise
     layer          "llama"; "gemma4": what gemma4.py writes
-    sinks          a trained number per head joins the scores before the softmax
+    sinks          a trained number per head: "column": one more score for the softmax; "scale": a factor of the output
     """
 
     norm: str = "llama"
@@ -92,7 +92,7 @@ class Family:
     rotary: str = "half"
     output_gate: bool = False
     partial_rotary: float = 1.0
-    sinks: bool = False
+    sinks: str = ""
     layer: str = "llama"
     sdpa: bool = True
 
@@ -169,6 +169,16 @@ FAMILIES = {
     "phi3": Family(fused=True),
     "olmo2": _OLMO,
     "olmo3": replace(_OLMO, rotary_tables="kind", window=4096),
+    "granite_swa": Family(
+        attention_bias="attention_bias",
+        output_bias="attention_bias",
+        mlp_bias="mlp_bias",
+        residual_scale=True,
+        logits_scale=True,
+        tied=True,
+        sinks="scale",
+        sdpa=False,
+    ),
     "granite": Family(
         attention_bias="attention_bias",
         output_bias="attention_bias",
@@ -185,7 +195,7 @@ FAMILIES = {
         experts="num_local_experts",
         gated_clamp=True,
         rotary="chunk",
-        sinks=True,
+        sinks="column",
         sdpa=False,
     ),
     "smollm3": Family(attention_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias", tied=True),
@@ -378,7 +388,7 @@ def _layers(config: dict[str, object], model_type: str, window: int) -> tuple[La
         shapes.append(
             LayerShape(
                 attention=attention,
-                rotary=model_type != "smollm3" or _rotates(config, index),
+                rotary=_rotates(config, model_type, index),
                 num_attention_heads=heads,
                 num_key_value_heads=kv_heads,
                 head_dim=head_dim,
@@ -474,8 +484,16 @@ def _delta(config: dict[str, object]) -> DeltaShape:
     )
 
 
-def _rotates(config: dict[str, object], index: int) -> bool:
-    """SmolLM3: every fourth layer has no rotary embedding, unless no_rope_layers says otherwise."""
+def _rotates(config: dict[str, object], model_type: str, index: int) -> bool:
+    """Whether a layer rotates queries and keys.
+
+    SmolLM3: every fourth layer does not, unless no_rope_layers says otherwise; GraniteSWA: those with a theta of 0.
+    """
+    if model_type == "granite_swa":
+        thetas = config.get("layer_rope_theta")
+        return not isinstance(thetas, list) or index >= len(thetas) or thetas[index] != 0
+    if model_type != "smollm3":
+        return True
     flags = config.get("no_rope_layers")
     if isinstance(flags, list) and index < len(flags):
         return bool(flags[index])
@@ -543,6 +561,8 @@ def _attention_kinds(config: dict[str, object], model_type: str, layers: int, wi
         return ["sliding" if (index + 1) % pattern else "full" for index in range(layers)]
     if model_type == "gemma4_text":
         return ["sliding" if (index + 1) % 6 and index < layers - 1 else "full" for index in range(layers)]
+    if model_type == "granite_swa":
+        return ["sliding" if index % 4 else "full" for index in range(layers)]
     if model_type == "gpt_oss":
         return ["full" if index % 2 else "sliding" for index in range(layers)]
     if model_type == "olmo3":

@@ -319,14 +319,29 @@ class Builder:
         if arch.attn_logit_softcapping:
             scores = tape.scale(tape.unary(tape.scale(scores), save_output=True))
         scores = self.add_mask(scores)
-        if arch.family.sinks:
+        factor = self.sink_factor(scores) if arch.family.sinks == "scale" else None
+        if arch.family.sinks == "column":
             weights = tape.to(self.softmax_with_sinks(scores), query_width)
         else:
             weights = tape.to(tape.unary(tape.to(scores, 4), save_output=True), query_width)
         output = self.batched_matmul(weights, v, Value(self.shape.query_size, 0, 0, 2, False, 0))
+        if factor is not None:
+            output = tape.multiply_rows(output, tape.to(factor, output.width))
         output = tape.custom([output], tape.like(output), [], [(output, SAME)])
         tape.hold(q, k, v, weights)
         return output
+
+    def sink_factor(self, scores: Value) -> Value:
+        """GraniteSWA: sigmoid(logsumexp(scores) - sink), one number per token and head, in float32.
+
+        autocast casts the scores for it; its backward is one expression, grad · exp(scores - sums), with two temporaries.
+        """
+        tape, heads = self.tape, self.shape.num_attention_heads
+        scores = tape.to(scores, 4) if self.recipe.autocast else scores
+        workspace = Value(0, 0, 2 * heads, scores.width, False, WORKSPACE)
+        sums = Value(heads, 0, 0, scores.width, False, 0)
+        sums = tape.custom([scores], sums, [scores], [(scores, NEW)], None, workspace)
+        return tape.unary(tape.to(tape.scale(sums), 4), save_output=True)
 
     def softmax_with_sinks(self, scores: Value) -> Value:
         """gpt-oss' eager attention: one more column, the largest score subtracted, softmax in the scores' dtype, column cut off."""
