@@ -1,19 +1,20 @@
-"""Whether the message catalogues of the three languages have the same keys with the same placeholders."""
+"""Whether the message catalogues have the same keys and placeholders in each language, and say nothing that pages may not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from macros import yamlfile
 from macros.findings import DataErrors, Finding, suggest
 from macros.language import CODES, placeholders
+from macros.prose import Discouraged, discouraged
 
 FOLDERS = ("macros/messages", "overrides/messages")
 
 
-def findings(root: Path) -> Iterator[Finding]:
-    """What one language's catalogue lacks, has alone, or says with other placeholders than German."""
+def findings(root: Path, words: Mapping[str, list[Discouraged]]) -> Iterator[Finding]:
+    """What a catalogue lacks, has alone, says with other placeholders than German, or in discouraged words."""
     for folder in FOLDERS:
         documents: dict[str, yamlfile.Document] = {}
         for code in CODES:
@@ -23,15 +24,22 @@ def findings(root: Path) -> Iterator[Finding]:
             except DataErrors as errors:
                 yield from errors.findings
                 continue
-            yield from _not_text(documents[code])
+            if not isinstance(documents[code].value, dict):
+                yield Finding(path, 1, "expected messages by key")
+                del documents[code]
+                continue
+            yield from _wrong_messages(documents[code], words.get(code, []))
         if len(documents) == len(CODES):
             yield from _differences(documents)
 
 
-def _not_text(document: yamlfile.Document) -> Iterator[Finding]:
-    for key, message in document.value.items() if isinstance(document.value, dict) else ():
+def _wrong_messages(document: yamlfile.Document, words: list[Discouraged]) -> Iterator[Finding]:
+    for key, message in document.value.items():
         if not isinstance(message, str):
             yield Finding(document.path, document.line(key), f"{key}: expected text")
+            continue
+        for _, says in discouraged(message, words):
+            yield Finding(document.path, document.line(key), f"{key}: {says}")
 
 
 def _differences(documents: dict[str, yamlfile.Document]) -> Iterator[Finding]:

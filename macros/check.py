@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -67,7 +67,7 @@ def check(root: Path = ROOT) -> Report:
     lists = report.attempt(lambda: checklist.load(root))
     cited = report.attempt(lambda: citations.load(root, data)) if data else None
     words = report.attempt(lambda: prose.load(root)) or {}
-    report.findings += catalogues.findings(root)
+    report.findings += catalogues.findings(root, words)
     report.findings += schemas.findings(root)
     report.findings += _old_records(root)
     if data:

@@ -77,7 +77,7 @@ def _untranslated(page: Page, source: Page) -> Iterator[Finding]:
 
 def _apart(one: str, other: str) -> tuple[str, str]:
     """Two different texts, cut so that the place where they part can be seen."""
-    same = next((n for n, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+    same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     start = max(0, same - _SHOWN // 2) if max(len(one), len(other)) > _SHOWN else 0
     return _cut(one, start), _cut(other, start)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,13 +63,18 @@ def findings(page: Page, boxes: Collection[int], words: Mapping[str, list[Discou
     texts = [(_QUOTATION.sub(lambda quoted: re.sub(r"[^\n]", " ", quoted[0]), page.prose), page.body_line)]
     texts += [(str(page.meta[name]), page.front.line(name)) for name in PLAIN_FIELDS if name in page.meta]
     for text, first in texts:
-        flat = " ".join(text.split())
-        for word in words.get(page.language, []):
-            if word.core not in flat:  # far quicker than the pattern, and mostly true
-                continue
-            for match in word.pattern.finditer(text):
-                says = f"{match[0]!r} is not used here; write {word.instead}"
-                yield Finding(page.path, first + text.count("\n", 0, match.start()), says)
+        for place, message in discouraged(text, words.get(page.language, [])):
+            yield Finding(page.path, first + text.count("\n", 0, place), message)
+
+
+def discouraged(text: str, words: Iterable[Discouraged]) -> Iterator[tuple[int, str]]:
+    """Where a text has a form that is not written, and what would be right."""
+    flat = " ".join(text.split())
+    for word in words:
+        if word.core not in flat:  # far quicker than the pattern, and mostly true
+            continue
+        for match in word.pattern.finditer(text):
+            yield match.start(), f"{match[0]!r} is not used here; write {word.instead}"
 
 
 def _memory(page: Page, boxes: Collection[int]) -> Iterator[tuple[int, str]]:
@@ -101,7 +106,7 @@ def _signs(page: Page) -> Iterator[tuple[int, str]]:
     for match in _APOSTROPHE.finditer(page.prose):
         yield match.start(), f"{match[0]!r}: the apostrophe is ’ (U+2019)"
     if (composed := unicodedata.normalize("NFC", page.body)) != page.body:
-        first = next(n for n, (ours, theirs) in enumerate(zip(page.body, composed + " ")) if ours != theirs)
+        first = next(n for n, (ours, theirs) in enumerate(zip(page.body, composed + " ", strict=False)) if ours != theirs)
         yield first, f"{page.body[first : first + 2]!r}: one letter as several characters; save the text as Unicode NFC"
 
 

@@ -429,6 +429,13 @@ def test_messages_of_all_languages_are_compared(root: Path):
     assert [finding for finding in got if "article.reviewed: has {day}; overrides/messages/de.yml:" in finding]
 
 
+def test_messages_have_the_words_of_the_pages(root: Path):
+    text = (root / "macros/messages/tr.yml").read_text(encoding="utf-8")
+    line = next(number for number, written in enumerate(text.splitlines(), 1) if written.startswith("category.guide:"))
+    edit(root, "macros/messages/tr.yml", "category.guide: \"Rehber", "category.guide: \"Hafıza")
+    assert found(root) == [f"macros/messages/tr.yml:{line}: category.guide: 'Hafıza' is not used here; write bellek"]
+
+
 def test_with_wrong_data_all_else_is_still_checked(root: Path):
     edit(root, "data/gpus.yml", "memory_mib: 24564", "memory_mib: much")
     edit(root, "data/checklists.yml", "{model}", "{modle}")
