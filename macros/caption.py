@@ -1,13 +1,21 @@
-"""What the figures of a table or chart hold for: conditions that are not visible in it, and what stands behind them."""
+"""What the figures of a table or chart hold for: conditions that are not visible in it, and what stands behind them.
+
+The first caption of a page says everything. Later ones say what is new, and keep the whole to be opened.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from markupsafe import Markup
+
 from macros.estimator import units
 from macros.estimator.fit import COMFORTABLE_PERCENT
+from macros.figures import element
 from macros.language import Language, exact
 from macros.records import Gpu
 from macros.run import Run
@@ -71,6 +79,10 @@ _QUIET: Mapping[str, Any] = {
     "quantized_inputs_kept": False,
     "preset": "transformers-peft",
 }
+# Conditions of a run itself; every other one belongs to a method, which may have its own value.
+_OF_RUN = ("model", "method", "gpu", "preset")
+# More places than these are no explanation of where a value holds.
+_MOST_PLACES = 6
 # Columns that depend on what a card offers.
 _OF_CARD = ("memory", "memory_mib", "verdict", "headroom")
 _FP32_WEIGHTS = ("fp32-autocast", "fp32")
@@ -114,20 +126,27 @@ def conditions(language: Language, runs: Sequence[Run], shown: Collection[str]) 
 
     A key whose value differs between the runs, though it is not shown, names where each value holds.
     """
-    phrases = [phrase for key in _ORDER if key not in shown if (phrase := _condition(language, runs, key, shown))]
+    phrases = _phrases(language, runs, shown).values()
     return [*phrases, language.plural("unit.gpus", 1, number=language.number(1))]
 
 
+def _phrases(language: Language, runs: Sequence[Run], shown: Collection[str]) -> dict[str, str]:
+    """For each recipe key that is worth a word, its phrase."""
+    said = {key: _condition(language, runs, key, shown) for key in _ORDER if key not in shown}
+    return {key: phrase for key, phrase in said.items() if phrase}
+
+
 def _condition(language: Language, runs: Sequence[Run], key: str, shown: Collection[str]) -> str | None:
-    # None stands for: does not apply to this run's method, or goes without saying.
-    said = {run: _said(language, run, key) for run in runs}
+    # None stands for: goes without saying. Runs to whose method the key does not apply are left out.
+    said = {run: _said(language, run, key) for run in runs if _applies(run, key)}
     values = list(dict.fromkeys(value for value in said.values() if value))
     if not values:
         return None
-    if len(values) > 1 or not all(said[run] or run.recipe.get(key) is None for run in runs):
+    if len(values) > 1 or not all(said.values()):
         where = _axis_that_explains(language, runs, said, shown)
         if where is None:
-            return _worded(language, key, " / ".join(values))
+            every = dict.fromkeys(_spelled(language, run, key) for run in said)
+            return _worded(language, key, " / ".join(every))
         values = [
             language.text("caption.varied", value=value, where=language.listing(where[value])) for value in values
         ]
@@ -137,31 +156,37 @@ def _condition(language: Language, runs: Sequence[Run], key: str, shown: Collect
 def _axis_that_explains(
     language: Language, runs: Sequence[Run], said: Mapping[Run, str | None], shown: Collection[str]
 ) -> dict[str, list[str]] | None:
-    """For each phrase the values of one shown key where it holds, if one key decides it alone."""
-    for key in shown:
-        if not all(key in run.recipe for run in runs):
-            continue
+    """For each phrase the values of one shown key where it holds, if one key decides it alone, or else two together."""
+    keys = [key for key in shown if all(key in run.recipe for run in runs)]
+    for axes in (*((key,) for key in keys), *itertools.combinations(keys, 2)):
         where: dict[str, list[str]] = {}
         owner: dict[str, str | None] = {}
-        for run in runs:
-            value = axis_text(language, run, key)
-            if owner.setdefault(value, said[run]) != said[run]:
+        for run, phrase in said.items():
+            value = "/".join(axis_text(language, run, key) for key in axes)
+            if owner.setdefault(value, phrase) != phrase:
                 break
-            phrase = said[run]
             if phrase and value not in where.setdefault(phrase, []):
                 where[phrase].append(value)
         else:
-            return where
+            if len(axes) == 1 or sum(map(len, where.values())) <= _MOST_PLACES:
+                return where
     return None
+
+
+def _applies(run: Run, key: str) -> bool:
+    return key == "model" or run.recipe.get(key) is not None
 
 
 def _said(language: Language, run: Run, key: str) -> str | None:
     """What a caption says of one key of one run, before it is worded; yes and no are worded already."""
     value = run.recipe.get(key)
-    if key == "model":
-        return run.name
-    if value is None or _goes_without_saying(run, key, value):
+    if key != "model" and (value is None or _goes_without_saying(run, key, value)):
         return None
+    return _spelled(language, run, key)
+
+
+def _spelled(language: Language, run: Run, key: str) -> str:
+    value = run.recipe.get(key)
     return _named(language, key, value) if isinstance(value, bool) else axis_text(language, run, key)
 
 
@@ -190,6 +215,112 @@ def sentences(language: Language, runs: Sequence[Run], shown: Collection[str]) -
     held = " · ".join(conditions(language, runs, shown))
     lines = [language.text("caption.conditions", conditions=held), _evidence(language, runs, shown)]
     return lines + _warnings(language, runs)
+
+
+Settings = dict[tuple[str, str], str | None]
+"""Value of a recipe key by (key, method); None where there are several."""
+
+
+@dataclass
+class Told:
+    """What the captions of one page have said so far."""
+
+    settings: Settings = field(default_factory=dict)
+    """As the first caption with runs has them."""
+    evidence: str = ""
+    """What that caption says stands behind its figures."""
+    warned: set[tuple[str, str]] = field(default_factory=set)
+    """Models and what is not modelled of them."""
+    lines: set[str] = field(default_factory=set)
+
+
+class Note:
+    """The caption of one table or chart: in full, or where the page has said most of it already, what is new."""
+
+    def __init__(self, language: Language, told: Told | None = None) -> None:
+        self._language = language
+        self._told = told if told is not None else Told()
+        self._whole: list[str] = []
+        self._new: list[str] = []
+        self._as_above: str | None = None
+
+    def say(self, *lines: str) -> None:
+        """Sentences that hold for this table alone."""
+        self._whole += lines
+        self._new += lines
+
+    def repeat(self, *lines: str) -> None:
+        """Sentences that one reading per page is enough for."""
+        self._whole += lines
+        self._new += [line for line in lines if line not in self._told.lines]
+        self._told.lines.update(lines)
+
+    def hold_for(self, runs: Sequence[Run], shown: Collection[str]) -> None:
+        """The conditions of runs, without the keys that are `shown`, and what stands behind the figures."""
+        language, told = self._language, self._told
+        conditions, evidence, *warnings = whole = sentences(language, runs, shown)
+        settings = _settings(language, runs, shown)
+        self._whole += whole
+        if told.settings:
+            fresh = _differing(language, runs, shown, settings, told.settings)
+            key = "caption.as_above.but" if fresh else "caption.as_above"
+            self._as_above = language.text(key, conditions=" · ".join(fresh))
+        else:
+            told.settings, told.evidence = settings, evidence
+            self._new += [conditions, evidence]
+        if evidence != told.evidence:
+            self._new.append(evidence)
+        warned = {(run.name, key) for run in runs for key in run.warnings}
+        if not warned <= told.warned:
+            self._new += warnings
+        told.warned |= warned
+
+    def written(self) -> Markup:
+        """The caption's HTML, empty if there is nothing to say."""
+        new = Markup(" ").join(self._new)
+        if self._as_above is None:
+            return new
+        folded = element(
+            "details",
+            element("summary", self._as_above) + element("p", Markup(" ").join(self._whole)),
+            class_="vg-caption__all",
+        )
+        return new + folded
+
+
+def _settings(language: Language, runs: Sequence[Run], shown: Collection[str]) -> Settings:
+    settings: Settings = {}
+    for key, run in itertools.product(_ORDER, runs):
+        if key not in shown and _applies(run, key):
+            place = (key, "" if key in _OF_RUN else str(run.recipe["method"]))
+            value = _spelled(language, run, key)
+            settings[place] = value if settings.get(place, value) == value else None
+    return settings
+
+
+def _differing(
+    language: Language,
+    runs: Sequence[Run],
+    shown: Collection[str],
+    settings: Settings,
+    above: Settings,
+) -> list[str]:
+    """The phrases of what is not as above; what is as the house recipe has it only where it was not so above."""
+    phrases = _phrases(language, runs, shown)
+    # A method that the first caption has nothing to say of is as the others there, if they agree.
+    common: dict[str, set[str | None]] = {}
+    for (key, _), value in above.items():
+        common.setdefault(key, set()).add(value)
+    differing: dict[str, str] = {}
+    for (key, method), value in settings.items():
+        before = {above[key, method]} if (key, method) in above else common.get(key, set())
+        if value is not None and before == {value}:
+            continue
+        if key in phrases:
+            differing[key] = phrases[key]
+        elif key in _QUIET and before and value is not None:
+            differing[key] = _worded(language, key, value)
+    return list(differing.values())
 
 
 def _warnings(language: Language, runs: Sequence[Run]) -> list[str]:

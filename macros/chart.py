@@ -53,11 +53,12 @@ def bars(
     moment: str | None,
     limits: Sequence[Gpu],
     serial: str,
+    told: caption.Told | None = None,
 ) -> Markup:
     """The chart of one run or of several.
 
     `names` label the bars, `shown` are the recipe keys that these labels tell, `limits` are cards whose memory is
-    drawn as a line, `serial` makes the ids of equal charts on one page differ.
+    drawn as a line, `serial` makes the ids of equal charts on one page differ, `told` is what its captions have said.
     """
     totals = [run.parts_at(moment)[-1].total for run in runs]
     longest = max([*totals, *(gpu.memory for gpu in limits)])
@@ -70,11 +71,12 @@ def bars(
         "div", behind, class_="vg-scroll", tabindex="0", role="region", aria_label=language.text("chart.table")
     )
     details = element("details", element("summary", language.text("chart.table")) + scroll, class_="vg-chart__table")
-    lines = caption.sentences(language, runs, shown)
+    note = caption.Note(language, told)
     if len(runs) == 1:
-        lines.insert(0, language.text("chart.moment", moment=language.text(f"moment.{moment or runs[0].moment}")))
-    note = element("figcaption", " ".join(lines), class_="vg-caption")
-    return element("figure", picture + legend + details + note, class_="vg-chart", data_search_exclude="")
+        note.say(language.text("chart.moment", moment=language.text(f"moment.{moment or runs[0].moment}")))
+    note.hold_for(runs, shown)
+    below = element("figcaption", note.written(), class_="vg-caption")
+    return element("figure", picture + legend + details + below, class_="vg-chart", data_search_exclude="")
 
 
 def _ident(language: Language, runs: Sequence[Run], moment: str | None, limits: Sequence[Gpu], serial: str) -> str:

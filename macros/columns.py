@@ -168,11 +168,11 @@ def _html_cell(columns: Sequence[Column], place: int, cell: Markup, headers: int
 
 
 def framed_table(
-    language: Language, columns: Sequence[Column], lines: Sequence[str], total: bool = False, headers: int = 1
+    language: Language, columns: Sequence[Column], note: Markup, total: bool = False, headers: int = 1
 ) -> Markup:
     """A table that scrolls inside itself, its caption below."""
     label = language.text("table.label", columns=language.listing(column.heading for column in columns))
     table = bare_table(language, columns, total, headers)
     scroll = element("div", table, class_="vg-scroll", tabindex="0", role="region", aria_label=label)
-    note = element("figcaption", " ".join(lines), class_="vg-caption") if lines else Markup()
-    return element("figure", scroll + note, class_="vg-table")
+    below = element("figcaption", note, class_="vg-caption") if note else Markup()
+    return element("figure", scroll + below, class_="vg-table")

@@ -13,6 +13,7 @@ from jinja2 import Environment, Undefined, nodes
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
+from macros.caption import Told
 from macros.dataset import Collection
 from macros.findings import suggest
 from macros.records import Record
@@ -113,6 +114,7 @@ class ArticleEnvironment(Environment):
             finalize=_safe,
         )
         self.charts_on_page = 0
+        self.told = Told()
         self._mistakes: list[tuple[int, str]] = []
         self.globals = {**words.variables, **words.functions}
         self.filters.update({name: _guarded(name, word) for name, word in words.filters.items()})

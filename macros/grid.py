@@ -15,7 +15,9 @@ from macros.language import Language
 from macros.run import Run
 
 
-def grid(language: Language, runs: list[Run], axis: Any, across: Any, cell: Any) -> Markup:
+def grid(
+    language: Language, runs: list[Run], axis: Any, across: Any, cell: Any, told: caption.Told | None = None
+) -> Markup:
     """Runs with the keys of `axis` down the page, those of `across` along it and the values `cell` where they meet.
 
     With `axis` "part" the rows are the parts at each run's peak. Raises `ValueError` where two runs meet in one cell.
@@ -26,7 +28,7 @@ def grid(language: Language, runs: list[Run], axis: Any, across: Any, cell: Any)
     if down == ["part"]:
         if cell is not None:
             raise ValueError('rows="part" shows bytes; leave cell out')
-        return _parts_of_runs(language, runs, over)
+        return _parts_of_runs(language, runs, over, told)
     if cell is None:
         raise ValueError('a two-way table needs cell="…", the name of the value in its cells')
     cells = names_of(cell, "cell")
@@ -51,13 +53,14 @@ def grid(language: Language, runs: list[Run], axis: Any, across: Any, cell: Any)
         in_column = [row.get(place) for row in placed.values()]
         stacked = [styled(name, "", [run and run.value(name) for run in in_column]) for name in cells]
         columns.append(stack(language, heading, stacked))
-    # A badge says itself what it is.
-    lines = [] if cells == ["verdict"] else [_cells_note(language, cells)]
-    lines += caption.sentences(language, runs, (*down, *over))
+    note = caption.Note(language, told)
+    if cells != ["verdict"]:  # a badge says itself what it is
+        note.say(_cells_note(language, cells))
+    note.hold_for(runs, (*down, *over))
     if "verdict" in cells:
-        lines.append(caption.verdict_limit(language))
-    lines += caption.box_figures(language, runs, cells)
-    return framed_table(language, columns, lines, headers=len(down))
+        note.repeat(caption.verdict_limit(language))
+    note.repeat(*caption.box_figures(language, runs, cells))
+    return framed_table(language, columns, note.written(), headers=len(down))
 
 
 def _cells_note(language: Language, cells: Sequence[str]) -> str:
@@ -79,19 +82,20 @@ def _head(language: Language, run: Run, names: Sequence[str]) -> str:
     return " · ".join(caption.heading_text(language, run, name) for name in names)
 
 
-def _parts_of_runs(language: Language, runs: list[Run], over: Sequence[str]) -> Markup:
+def _parts_of_runs(language: Language, runs: list[Run], over: Sequence[str], told: caption.Told | None) -> Markup:
     names = [_head(language, run, over) for run in runs]
     if len(set(names)) < len(names):
         raise ValueError(f"across puts two runs into one column{_telling(runs[0], runs[1])}")
     columns = _part_columns(language, runs, names)
-    lines = [language.text("caption.cells", cells=language.text("caption.parts_at_peak"))]
-    lines += caption.sentences(language, runs, over)
+    note = caption.Note(language, told)
+    note.say(language.text("caption.cells", cells=language.text("caption.parts_at_peak")))
     rounded = any(
         caption.rounding(language, [value for value in column.values if value is not None]) for column in columns[1:]
     )
     if rounded:
-        lines.append(language.text("caption.rounded"))
-    return framed_table(language, columns, lines, total=True)
+        note.say(language.text("caption.rounded"))
+    note.hold_for(runs, over)
+    return framed_table(language, columns, note.written(), total=True)
 
 
 def _part_columns(language: Language, runs: Sequence[Run], names: Sequence[str]) -> list[Column]:

@@ -26,6 +26,7 @@ def table(
     axis: str | Sequence[str] | None = None,
     sort: str | None = None,
     cited: Citations | None = None,
+    told: caption.Told | None = None,
 ) -> Markup:
     """A whole table with its caption. Either `columns`, or `axis` and `across` with `cell` for runs.
 
@@ -38,10 +39,10 @@ def table(
     if columns is not None:
         if axis is not None or cell is not None:
             raise ValueError("columns does not go together with rows and cell")
-        return _flat(language, listed, names_of(columns, "columns"), sort, cited)
+        return _flat(language, listed, names_of(columns, "columns"), sort, cited, told)
     if sort is not None:
         raise ValueError("sort goes together with columns only; a two-way table has the order of its runs")
-    return grid(language, runs_of(listed, "table(…, across=…)"), axis, across, cell)
+    return grid(language, runs_of(listed, "table(…, across=…)"), axis, across, cell, told)
 
 
 def parts_table(language: Language, run: Run, moment: str | None = None) -> Markup:
@@ -62,7 +63,14 @@ def _listed(rows: Any) -> list[Any]:
     raise ValueError(f"table takes rows: records, runs or parts; got {rows!r}")
 
 
-def _flat(language: Language, rows: list[Any], names: list[str], sort: str | None, cited: Citations | None) -> Markup:
+def _flat(
+    language: Language,
+    rows: list[Any],
+    names: list[str],
+    sort: str | None,
+    cited: Citations | None,
+    told: caption.Told | None,
+) -> Markup:
     if not rows:
         raise ValueError("there are no rows for this table; the conditions leave nothing")
     if sort is not None:
@@ -70,8 +78,9 @@ def _flat(language: Language, rows: list[Any], names: list[str], sort: str | Non
     rows = _visible(rows)
     columns = [_column(language, rows, name, cited) for name in names]
     total = isinstance(rows[-1], PartRow) and not rows[-1].part
-    lines = _flat_caption(language, rows, names, columns, total)
-    return framed_table(language, columns, lines, total=total)
+    note = caption.Note(language, told)
+    _explain(note, language, rows, names, columns, total)
+    return framed_table(language, columns, note.written(), total=total)
 
 
 def _visible(rows: list[Any]) -> list[Any]:
@@ -156,14 +165,13 @@ def _formula(language: Language, row: PartRow) -> str | None:
     return language.text("formula.multiple", count=count, bytes=language.bytes(each))
 
 
-def _flat_caption(
-    language: Language, rows: list[Any], names: Sequence[str], columns: list[Column], total: bool
-) -> list[str]:
-    lines = []
-    if all(isinstance(row, Run) for row in rows):
-        lines += caption.sentences(language, rows, names)
-    if "verdict" in names:
-        lines.append(caption.verdict_limit(language))
+def _explain(
+    note: caption.Note, language: Language, rows: list[Any], names: Sequence[str], columns: list[Column], total: bool
+) -> None:
     if total and (column := next((column for column in columns if column.name == "total"), None)):
-        lines += caption.rounding(language, column.values)
-    return lines + caption.box_figures(language, rows, names)
+        note.say(*caption.rounding(language, column.values))
+    if all(isinstance(row, Run) for row in rows):
+        note.hold_for(rows, names)
+    if "verdict" in names:
+        note.repeat(caption.verdict_limit(language))
+    note.repeat(*caption.box_figures(language, rows, names))

@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import TemplateSyntaxError
 from markupsafe import Markup
 
+from macros.caption import Told
 from macros.environment import ArticleEnvironment, check_names, sentence
 from macros.figures import element, joined
 from macros.findings import Finding
@@ -36,6 +37,7 @@ def render(text: str, path: str, environment: ArticleEnvironment, first_line: in
     """Render the text of an article that begins at `first_line` of the file `path`; `variables` join the words."""
     environment.take_mistakes()
     environment.charts_on_page = 0
+    environment.told = Told()
     output = _render(text, environment, variables)
     findings = tuple(Finding(path, first_line + line - 1, message) for line, message in environment.take_mistakes())
     return Rendered(output if output is not None else "", findings)

@@ -101,7 +101,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         sort: str | None = None,
     ) -> Markup:
         """Rows as a table: `columns`, or runs along `rows` and `across` with `cell`; writes its own caption."""
-        return tables.table(language_of(context), items, columns, across, cell, rows, sort, cited)
+        return tables.table(language_of(context), items, columns, across, cell, rows, sort, cited, _told(context))
 
     @pass_context
     def bars(
@@ -120,7 +120,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         if len(set(names)) < len(names):
             raise ValueError(f"label={label!r} gives two bars the same name; name a key that tells the runs apart")
         cards = [dataset.gpus[key] for key in ([limits] if isinstance(limits, str) else limits)]
-        return chart.bars(language, listed, names, keys, moment, cards, serial=_serial(context))
+        return chart.bars(language, listed, names, keys, moment, cards, _serial(context), _told(context))
 
     @pass_context
     def checklist(context: Any, run: Run, name: str = "buying") -> Markup:
@@ -332,3 +332,8 @@ def _serial(context: Any) -> str:
     serial = getattr(environment, "charts_on_page", 0) + 1
     environment.charts_on_page = serial
     return str(serial)
+
+
+def _told(context: Any) -> caption.Told | None:
+    """What the captions of this page have said, so that later ones need not repeat it."""
+    return getattr(context.environment, "told", None)

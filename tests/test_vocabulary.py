@@ -435,3 +435,46 @@ def test_data_is_escaped(environment, words):
     hostile = Words({**words.variables, "name": '<b onclick="x()">&[a](http://b)'}, words.functions, words.filters)
     rendered = template.render("{{ name }}", "page.md", ArticleEnvironment(hostile), locale="en")
     assert rendered.text == "&lt;b onclick=&#34;x()&#34;&gt;&amp;&#91;a](http://b)"
+
+
+def test_a_setting_that_only_some_runs_have_names_where_it_holds(say):
+    """TRL casts adapters on a quantised base alone; three of four frameworks leave out the k-bit preparation."""
+    html = say(
+        '{{ table(compare(model="llama-3.1-8b", method=["lora", "qlora"], preset=["transformers-peft", "trl", "axolotl",'
+        ' "llama-factory"]), rows="preset", across="method", cell="peak") }}'
+    )
+    assert "adapters in bfloat16 (TRL/QLoRA)" in html
+    assert "without preparation for k-bit training (TRL, Axolotl, LLaMA-Factory)" in html
+    assert "weights loaded as float32 (TRL)" in html
+
+
+def test_a_setting_of_some_runs_that_nothing_shown_explains_names_both_values(say):
+    html = say(
+        '{{ table(compare(model="llama-3.1-8b", method="qlora", double_quant=[true, false]), columns=["peak"]) }}'
+    )
+    assert "with double quantization / without double quantization" in html
+
+
+def test_later_captions_say_what_is_new_and_keep_the_whole(say):
+    one = 'table(compare(model="llama-3.1-8b", method=["lora", "qlora"]), rows="model", across="method", cell="peak")'
+    same = one.replace("llama-3.1-8b", "qwen3-8b")
+    other = one.replace("method=", "sequence_length=8192, adapter_dtype=\"bfloat16\", method=")
+    first, second, third = re.findall(r"<figcaption.*?</figcaption>", say(f"{{{{ {one} }}}} {{{{ {same} }}}} {{{{ {other} }}}}"))
+    assert "<details" not in first and "Conditions: micro-batch 1" in first
+    assert "<summary>Conditions as above.</summary>" in second
+    assert "<summary>Conditions as above, here: sequence length 8192 · adapters in bfloat16.</summary>" in third
+    for folded, length in ((second, 2048), (third, 8192)):
+        assert f"Conditions: micro-batch 1 · sequence length {length} · with gradient checkpointing" in folded
+        assert folded.count("Checked against the simulated training step") == 1
+
+
+def test_a_page_begins_its_captions_anew(say):
+    one = '{{ table(compare(model="llama-3.1-8b", method=["lora", "qlora"]), rows="model", across="method", cell="peak") }}'
+    assert say(one) == say(one)
+
+
+def test_a_default_that_was_not_so_above_is_named(say):
+    runs = 'compare(model="llama-3.1-8b", method=["qlora"], prepare_kbit={})'
+    tables = [f'table({runs.format(value)}, rows="model", across="method", cell="peak")' for value in ("false", "true")]
+    second = say("".join(f"{{{{ {table} }}}}" for table in tables)).split("<figcaption")[2]
+    assert "Conditions as above, here: with preparation for k-bit training." in second
