@@ -1,0 +1,114 @@
+"""Translates the estimator and the data that the calculator needs into one plain script, so that a browser runs the same functions.
+
+The script is the runtime of portable.js, the code of `ENTRIES` with everything they import, and the data. It needs no
+fetch and no module, so it runs under `script-src 'self'` and from file://, and attaches one object, `vramGuide`:
+the public functions of `ENTRIES` (plain objects in and out) and `data`. A ValueError is thrown with its sentence.
+
+The subset of Python, as strict as it has to be for equal answers; anything else is refused with `path:line`:
+
+statements   def (also inside a def, without nonlocal), class, assignment also to tuples, attributes and items, += and its
+             kin, if, for, while, break, continue, pass, return, del d[k], raise ValueError(…)
+expressions  + - * / // % ** (whole exponents), comparisons also chained, `in`, `is`, and/or/not, conditional, calls with
+             keywords, defaults and *args, displays with * and **, comprehensions, lambda, slices without a step or
+             with -1, f-strings with {x} and {x!r}
+classes      plain ones and @dataclass (frozen, slots, fields with defaults or default_factory): methods, @property,
+             __init__; no inheritance, no other dunder
+builtins     those of `BUILTINS`, math.ceil and math.floor, dataclasses' field, fields and replace, dict.fromkeys
+methods      those of `METHODS` on strings, lists, dictionaries and sets
+
+Traps that no check sees: a whole float and an int are one number here, and a bool is none (arithmetic with it throws);
+ints must stay within 2^53; generators are evaluated at once; a set has no order, so sort it first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from macros.dataset import Dataset, load
+from macros.estimator import architecture_from_config
+from macros.estimator.recipe import applicable_keys
+from macros.findings import DataErrors
+from macros.translator import literal, translate
+
+ROOT = Path(__file__).parent.parent
+ENTRIES = ("macros/browser.py", "macros/estimator/units.py")
+
+
+def script(dataset: Dataset, checked: bool = False) -> str:
+    """The whole script of the calculator; `checked` makes it throw at a whole number above 2^53."""
+    code = translate(ENTRIES, lambda path: (ROOT / path).read_text(encoding="utf-8"))
+    return (
+        f'"use strict";(()=>{{\nconst {{$in_,...api}}=(()=>{{\n{runtime(checked)}{code}}})();\n'
+        f"const data={literal(data(dataset))},known=$in_(data);\n"
+        "globalThis.vramGuide={...api,data,estimate_keys:keys=>api.estimate_keys(known,keys)};\n})();\n"
+    )
+
+
+def runtime(checked: bool = False) -> str:
+    """portable.js without comments and indentation."""
+    text = (Path(__file__).with_suffix(".js")).read_text(encoding="utf-8")
+    if checked:
+        text = text.replace("$CHECKED = false", "$CHECKED = true")
+    lines = (line.strip() for line in text.splitlines())
+    return "".join(line + "\n" for line in lines if line and not line.startswith("//"))
+
+
+def data(dataset: Dataset) -> dict[str, Any]:
+    """What the calculator knows of models, cards and presets: only what the estimator reads, and what a list shows."""
+    return {
+        "models": {
+            model.key: {"name": model.name, "config": _shape(model.config), "omits": list(model.omits), "history": model.history}
+            for model in dataset.models
+        },
+        "gpus": {
+            gpu.key: {"name": gpu.name, "vendor": gpu.vendor, "segment": gpu.segment, "memory": gpu.memory, "box": gpu.box}
+            for gpu in dataset.gpus
+        },
+        "presets": {
+            preset.key: {"name": preset.name, "keys": {method.key: _applicable(preset.defaults(method.key), method.key) for method in dataset.methods}}
+            for preset in dataset.presets
+        },
+    }
+
+
+def _applicable(keys: dict[str, Any], method: str) -> dict[str, Any]:
+    return {key: value for key, value in keys.items() if key in applicable_keys(method)}
+
+
+def _shape(config: Any) -> dict[str, Any]:
+    """The part of a configuration that makes the same architecture."""
+    shape = dict(config)
+    wanted = architecture_from_config(shape)
+    for key in config:
+        rest = {name: value for name, value in shape.items() if name != key}
+        try:
+            if architecture_from_config(rest) == wanted:
+                shape = rest
+        except ValueError:
+            continue
+    return shape
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`python -m macros.portable [FILE]`: write the script to a file or to the standard output."""
+    parser = argparse.ArgumentParser(prog="python -m macros.portable", description=main.__doc__.splitlines()[0])
+    parser.add_argument("file", nargs="?", type=Path, help="where to write it; without one, to the standard output")
+    try:
+        options = parser.parse_args(arguments)
+        text = script(load(ROOT))
+    except DataErrors as errors:
+        print(errors, file=sys.stderr)
+        return 1
+    if options.file:
+        options.file.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,813 @@
+"""Translates the subset of Python that portable.py describes into JavaScript, and refuses the rest with file and line.
+
+`Program` reads the modules and learns their names, `Writer` writes one module. portable.js holds what the operators,
+builtins and containers mean there; the names of its helpers begin with $.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from macros.findings import DataErrors, Finding
+
+# Python's name → the runtime's, and the keywords that may follow, in the runtime's order.
+BUILTINS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "abs": ("$abs", ()),
+    "all": ("$all", ()),
+    "any": ("$any", ()),
+    "bool": ("$true", ()),
+    "dict": ("$dict", ()),
+    "enumerate": ("$enumerate", ("start",)),
+    "float": ("$float", ()),
+    "id": ("$id", ()),
+    "int": ("$whole", ()),
+    "isinstance": ("$is", ()),
+    "len": ("$len", ()),
+    "list": ("$list", ()),
+    "max": ("$best", ("key", "default")),
+    "min": ("$best", ("key", "default")),
+    "range": ("$range", ()),
+    "reversed": ("$reversed", ()),
+    "set": ("$set", ()),
+    "sorted": ("$sorted", ("key", "reverse")),
+    "str": ("$str", ()),
+    "sum": ("$sum", ()),
+    "tuple": ("$tuple", ()),
+    "zip": ("$zip", ()),
+}
+EMPTY = {"dict": "$dict()", "list": "[]", "set": "$set()", "tuple": "$t()"}
+TYPES = ("bool", "int", "float", "str", "list", "tuple", "dict", "set")
+METHODS = (
+    "add append copy count endswith extend get index insert items join keys partition pop remove removeprefix removesuffix"
+    " replace rpartition setdefault split startswith update values"
+).split()
+OPERATORS = {
+    ast.Add: "$add",
+    ast.Sub: "$sub",
+    ast.Mult: "$mul",
+    ast.Div: "$div",
+    ast.FloorDiv: "$floordiv",
+    ast.Mod: "$mod",
+    ast.Pow: "$pow",
+}
+COMPARISONS = {ast.Lt: "$lt", ast.LtE: "$le", ast.Gt: "$gt", ast.GtE: "$ge", ast.Eq: "$eq", ast.In: "$in"}
+NEGATIONS = {ast.NotEq: ast.Eq, ast.NotIn: ast.In, ast.IsNot: ast.Is}
+IGNORED_IMPORTS = ("__future__", "typing", "collections.abc")
+DATACLASS_WORDS = ("dataclass", "field", "fields", "replace")
+
+
+@dataclass
+class Signature:
+    """Parameters of a function, method or class."""
+
+    names: list[str]
+    defaults: dict[str, ast.expr] = field(default_factory=dict)
+    rest: str = ""
+
+
+@dataclass
+class Known:
+    """A name of a module: kind "function", "class", "value", "type", "module", "math" or "dataclasses"; js its name there."""
+
+    kind: str
+    js: str
+    signature: Signature | None = None
+    methods: dict[str, Signature] = field(default_factory=dict)
+    properties: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Module:
+    """One file: its tree and the names at its top level."""
+
+    path: str
+    tree: ast.Module
+    names: dict[str, Known] = field(default_factory=dict)
+
+
+class Program:
+    """All modules that the entries import, in the order in which they must run."""
+
+    def __init__(self, read: Callable[[str], str]) -> None:
+        self.read = read
+        self.modules: dict[str, Module] = {}
+        self.findings: list[Finding] = []
+        self.classes: list[Known] = []
+        self.attributes: set[str] = {"name"}  # of the fields of a dataclass
+        self.taken: dict[str, int] = {}
+
+    def refuse(self, path: str, node: ast.AST, message: str) -> str:
+        """Note what is wrong; the text returned stands in for the code."""
+        self.findings.append(Finding(path, getattr(node, "lineno", 0), message))
+        return "null"
+
+    def load(self, path: str) -> Module:
+        """Read a file and, before it, what it imports; learn its names."""
+        if path in self.modules:
+            return self.modules[path]
+        module = Module(path, ast.parse(self.read(path), path))
+        for node in module.tree.body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self._import(module, node)
+        self.modules[path] = module
+        for node in module.tree.body:
+            if isinstance(node, ast.FunctionDef):
+                module.names[node.name] = Known("function", self._unique(node.name), self.signature(path, node.args))
+            elif isinstance(node, ast.ClassDef):
+                module.names[node.name] = self._class(path, node)
+            else:
+                kind = "type" if _is_type_alias(node) else "value"
+                for name in _assigned([node]):
+                    module.names[name] = Known(kind, self._unique(name))
+        return module
+
+    def _unique(self, name: str) -> str:
+        """Modules share one scope in the script: a name ends in _, a name that is taken in _2."""
+        self.taken[name] = self.taken.get(name, 0) + 1
+        return name + ("_" if self.taken[name] == 1 else f"_{self.taken[name]}")
+
+    def _import(self, module: Module, node: ast.Import | ast.ImportFrom) -> None:
+        renamed = [alias for alias in node.names if alias.asname]
+        if renamed:
+            self.refuse(module.path, node, f"import {renamed[0].name} under its own name")
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name != "math":
+                    self.refuse(module.path, node, f"import {alias.name} does not exist in the browser; only math does")
+                module.names[alias.name] = Known("math", "")
+            return
+        source = node.module or ""
+        if source in IGNORED_IMPORTS or source == "dataclasses":
+            for alias in node.names:
+                module.names[alias.name] = Known("dataclasses" if alias.name in DATACLASS_WORDS else "type", alias.name)
+            return
+        folder = module.path.rpartition("/")[0] + "/" if node.level else ""
+        target = folder + source.replace(".", "/")
+        if node.level > 1 or not target.startswith("macros/estimator/"):
+            self.refuse(module.path, node, f"import of {source or '.'}; only math, dataclasses and the estimator's modules are translated")
+            return
+        if not source:
+            for alias in node.names:
+                module.names[alias.name] = Known("module", self.load(f"{target}{alias.name}.py").path)
+            return
+        target += ".py"
+        names = self.load(target).names
+        for alias in node.names:
+            if alias.name in names:
+                module.names[alias.name] = names[alias.name]
+            else:
+                self.refuse(module.path, node, f"{target} has no {alias.name!r}")
+
+    def signature(self, path: str, args: ast.arguments) -> Signature:
+        """The parameters; keyword-only ones follow the others, because calls are resolved here."""
+        if args.kwarg or (args.vararg and args.kwonlyargs):
+            self.refuse(path, args.args[0] if args.args else args.vararg or args.kwarg, "name every parameter; ** and * before keywords are not translated")
+        names = [arg.arg for arg in (*args.posonlyargs, *args.args)]
+        defaults = dict(zip(names[len(names) - len(args.defaults) :], args.defaults))
+        for arg, default in zip(args.kwonlyargs, args.kw_defaults):
+            names.append(arg.arg)
+            if default is not None:
+                defaults[arg.arg] = default
+        for default in defaults.values():
+            if any(isinstance(part, (ast.List, ast.Dict, ast.Set, ast.Call)) for part in ast.walk(default)):
+                self.refuse(path, default, "a default that can change; write None and make it inside")
+        return Signature(names, defaults, args.vararg.arg if args.vararg else "")
+
+    def _class(self, path: str, node: ast.ClassDef) -> Known:
+        known = Known("class", self._unique(node.name), Signature([]))
+        if node.bases or node.keywords:
+            self.refuse(path, node, f"class {node.name} has a base class; write it without inheritance")
+        for part in node.body:
+            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+                known.signature.names.append(part.target.id)
+                if part.value is not None and _factory(part.value) != "":
+                    known.signature.defaults[part.target.id] = part.value
+            elif isinstance(part, ast.FunctionDef):
+                signature = self.signature(path, part.args)
+                if not signature.names or signature.names[0] != "self":
+                    self.refuse(path, part, f"{part.name} is no method with self")
+                signature.names = signature.names[1:]
+                if part.name == "__init__":
+                    known.signature = signature
+                elif any(isinstance(mark, ast.Name) and mark.id == "property" for mark in part.decorator_list):
+                    known.properties.add(part.name)
+                else:
+                    known.methods[part.name] = signature
+                for inner in ast.walk(part):
+                    if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+                        self.attributes.add(inner.attr)
+        self.attributes |= {*known.signature.names, *known.properties}
+        self.classes.append(known)
+        return known
+
+
+def _factory(value: ast.expr) -> str | None:
+    """The default_factory of a `field(…)`: its name, "" for a field without default, None for another value."""
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "field"):
+        return None
+    given = {keyword.arg: keyword.value for keyword in value.keywords}
+    return ast.unparse(given["default_factory"]) if "default_factory" in given else ""
+
+
+def _is_type_alias(node: ast.stmt) -> bool:
+    value = getattr(node, "value", None)
+    return isinstance(node, ast.Assign) and isinstance(value, ast.Subscript) and ast.unparse(value.value) in TYPES
+
+
+def _assigned(body: Sequence[ast.AST]) -> set[str]:
+    """Names that statements bind, leaving out those of inner functions and comprehensions."""
+    names: set[str] = set()
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            names |= _assigned(list(ast.iter_child_nodes(node)))
+    return names
+
+
+def _short(number: int) -> str:
+    """0 is a, 25 z, 26 a1."""
+    return "abcdefghijklmnopqrstuvwxyz"[number % 26] + (str(number // 26) if number >= 26 else "")
+
+
+def literal(value: Any) -> str:
+    """JSON that is safe in any script."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _is_simple(node: ast.expr) -> bool:
+    """Whether evaluating it twice does no harm."""
+    if isinstance(node, ast.Attribute):
+        return _is_simple(node.value)
+    return isinstance(node, (ast.Name, ast.Constant))
+
+
+@dataclass
+class Local:
+    """A name of a function: its short name in the script and, for a function inside it, the parameters."""
+
+    js: str
+    signature: Signature | None = None
+
+
+class Writer:
+    """The script of one module."""
+
+    def __init__(self, program: Program, module: Module) -> None:
+        self.program, self.module = program, module
+        self.scopes: list[dict[str, Local]] = []
+        self.owner: Known | None = None
+
+    def refuse(self, node: ast.AST, message: str) -> str:
+        return self.program.refuse(self.module.path, node, message)
+
+    def find(self, name: str) -> Known | None:
+        """The module's name, unless a local one hides it."""
+        return None if self.local(name) else self.module.names.get(name)
+
+    def local(self, name: str) -> Local | None:
+        """The innermost function's or comprehension's name."""
+        return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+
+    def enter(self, names: Iterable[str], own: Mapping[str, Local] | None = None) -> None:
+        """Begin a scope; its names become a, b, c … after those of the scopes around it."""
+        count = sum(len(scope) for scope in self.scopes)
+        self.scopes.append({name: Local(_short(count + i)) for i, name in enumerate(names)} | dict(own or {}))
+
+    # ---- expressions ----
+    def write(self, node: ast.expr) -> str:
+        """Any expression."""
+        method = getattr(self, "_" + type(node).__name__, None)
+        return method(node) if method else self.refuse(node, f"{ast.unparse(node)[:60]!r} ({type(node).__name__}) is not translated")
+
+    def test(self, node: ast.expr) -> str:
+        """An expression of which only the truth matters."""
+        if isinstance(node, ast.BoolOp):
+            return f"({('&&' if isinstance(node.op, ast.And) else '||').join(map(self.test, node.values))})"
+        return self.write(node) if self.is_bool(node) else f"$true({self.write(node)})"
+
+    def is_bool(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.BoolOp):
+            return all(map(self.is_bool, node.values))
+        if isinstance(node, ast.UnaryOp):
+            return isinstance(node.op, ast.Not)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return node.func.id in ("any", "all", "isinstance")
+        return isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and isinstance(node.value, bool))
+
+    def _Constant(self, node: ast.Constant) -> str:
+        value = node.value
+        if isinstance(value, int) and abs(value) > 2**53:
+            return self.refuse(node, "a whole number above 2^53; the browser would round it")
+        if value is None or isinstance(value, (bool, int, str)):
+            return literal(value)
+        if isinstance(value, float) and abs(value) < float("inf"):
+            return repr(value)
+        return self.refuse(node, f"{type(value).__name__} constants are not translated")
+
+    def _Name(self, node: ast.Name) -> str:
+        if local := self.local(node.id):
+            return local.js
+        if node.id in BUILTINS and node.id not in self.module.names:
+            return self.refuse(node, f"{node.id} as a value; call it in a lambda")
+        return self.value(node, self.module.names.get(node.id), node.id)
+
+    def value(self, node: ast.expr, known: Known | None, name: str) -> str:
+        """A function or constant of the estimator."""
+        if known is None:
+            return self.refuse(node, f"there is no {name!r} in the browser; builtins are {', '.join(BUILTINS)}")
+        if known.kind in ("function", "value"):
+            return known.js
+        return self.refuse(node, f"{name} as a value; only functions and constants are values")
+
+    def _Attribute(self, node: ast.Attribute) -> str:
+        own = isinstance(node.value, ast.Name) and node.value.id == "self" and self.owner is not None
+        known = self.find(node.value.id) if isinstance(node.value, ast.Name) else None
+        if known is not None and known.kind == "module":
+            return self.value(node, self.program.modules[known.js].names.get(node.attr), ast.unparse(node))
+        if own and node.attr in self.owner.methods:
+            return f'$bind(this,"{node.attr}")'
+        if node.attr not in self.program.attributes:
+            return self.refuse(node, f"no translated class has an attribute {node.attr!r}; methods are called or bound to self")
+        return f"{self.write(node.value)}.{node.attr}"
+
+    def _BinOp(self, node: ast.BinOp) -> str:
+        if type(node.op) not in OPERATORS:
+            return self.refuse(node, f"the operator in {ast.unparse(node)[:60]!r}; write it with + - * / // % **")
+        return f"{OPERATORS[type(node.op)]}({self.write(node.left)},{self.write(node.right)})"
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> str:
+        if isinstance(node.op, ast.Not):
+            return f"!{self.test(node.operand)}"
+        if isinstance(node.op, ast.USub):
+            return self.write(node.operand) if ast.unparse(node.operand) == "0" else f"$neg({self.write(node.operand)})"
+        return self.refuse(node, "only - and not stand before a value")
+
+    def _BoolOp(self, node: ast.BoolOp) -> str:
+        if self.is_bool(node):
+            return self.test(node)
+        text = self.write(node.values[-1])
+        for value in reversed(node.values[:-1]):
+            text = f"($true($={self.write(value)})?{text}:$)" if isinstance(node.op, ast.And) else f"($true($={self.write(value)})?$:{text})"
+        return text
+
+    def _Compare(self, node: ast.Compare) -> str:
+        terms = [node.left, *node.comparators]
+        for term in terms[1:-1]:
+            if not _is_simple(term):
+                self.refuse(term, "the middle of a chained comparison is computed once; give it a name")
+        parts = [self.compare(*each) for each in zip(terms, node.ops, terms[1:])]
+        return parts[0] if len(parts) == 1 else f"({'&&'.join(parts)})"
+
+    def compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> str:
+        if type(op) in NEGATIONS:
+            return "!" + self.compare(left, NEGATIONS[type(op)](), right)
+        identical = isinstance(op, ast.Is) or (isinstance(op, ast.Eq) and any(isinstance(x, ast.Constant) for x in (left, right)))
+        if identical:
+            return f"({self.write(left)}==={self.write(right)})"
+        return f"{COMPARISONS[type(op)]}({self.write(left)},{self.write(right)})"
+
+    def _IfExp(self, node: ast.IfExp) -> str:
+        return f"({self.test(node.test)}?{self.write(node.body)}:{self.write(node.orelse)})"
+
+    def items(self, nodes: Sequence[ast.expr]) -> str:
+        """Elements or arguments, with * spread out."""
+        return ",".join(f"...{self.array(n.value, True)}" if isinstance(n, ast.Starred) else self.write(n) for n in nodes)
+
+    def _Tuple(self, node: ast.Tuple) -> str:
+        return f"$t({self.items(node.elts)})"
+
+    def _List(self, node: ast.List) -> str:
+        return f"[{self.items(node.elts)}]"
+
+    def _Set(self, node: ast.Set) -> str:
+        return f"$set([{self.items(node.elts)}])"
+
+    def _Dict(self, node: ast.Dict) -> str:
+        pairs = (
+            f"...$methods.items({self.write(value)})" if key is None else f"[{self.write(key)},{self.write(value)}]"
+            for key, value in zip(node.keys, node.values)
+        )
+        return f"$dict([{','.join(pairs)}])"
+
+    def _Subscript(self, node: ast.Subscript) -> str:
+        if not isinstance(node.slice, ast.Slice):
+            return f"$at({self.write(node.value)},{self.write(node.slice)})"
+        start, stop, step = ("null" if part is None else self.write(part) for part in (node.slice.lower, node.slice.upper, node.slice.step))
+        back = node.slice.step is not None
+        if back and (ast.unparse(node.slice.step) != "-1" or start != "null" or stop != "null"):
+            return self.refuse(node, "a slice with a step; only [::-1] has one")
+        return f"$slice({self.write(node.value)},{start},{stop}{',true' if back else ''})"
+
+    def _Lambda(self, node: ast.Lambda) -> str:
+        signature = self.program.signature(self.module.path, node.args)
+        self.enter(signature.names)
+        text = f"(({','.join(local.js for local in self.scopes[-1].values())})=>{self.write(node.body)})"
+        self.scopes.pop()
+        return text
+
+    def _JoinedStr(self, node: ast.JoinedStr) -> str:
+        parts = []
+        for value in node.values:
+            if isinstance(value, ast.Constant):
+                parts.append(literal(value.value))
+            elif isinstance(value, ast.FormattedValue) and value.format_spec is None and value.conversion in (-1, 114):
+                parts.append(f"{'$repr' if value.conversion == 114 else '$str'}({self.write(value.value)})")
+            else:
+                return self.refuse(node, "a format in an f-string; write {x} or {x!r}, and figures with estimator/units.py")
+        return f"({'+'.join(parts)})" if len(parts) > 1 else parts[0] if parts else '""'
+
+    # ---- comprehensions ----
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, last: str, element: Callable[[], str]) -> str:
+        """The array of the elements; `last` is the array method that takes the innermost step."""
+        depth, texts = 0, []
+        for generator in node.generators:
+            source = self.array(generator.iter, True)
+            self.enter(sorted(_assigned([generator.target])))
+            depth += 1
+            target = self.pattern(generator.target, True)
+            texts.append((source + "".join(f".filter({target}=>{self.test(test)})" for test in generator.ifs), target))
+        text = element()
+        for step, (source, target) in zip([last, *["flatMap"] * len(texts)], reversed(texts)):
+            text = f"{source}.{step}({target}=>{text})"
+        del self.scopes[-depth:]
+        return text
+
+    def array(self, node: ast.expr, any_order: bool = False) -> str:
+        """What is gone through once: a generator becomes an array at once."""
+        if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
+            return self.comprehension(node, "map", lambda: self.write(node.elt))
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return f"[{self.items(node.elts)}]"
+        return f"$iter({self.write(node)})" if any_order else self.write(node)
+
+    def pattern(self, target: ast.expr, fresh: bool) -> str:
+        """What a loop binds; `fresh` as parameters of an arrow function."""
+        if isinstance(target, ast.Name):
+            return self.scopes[-1][target.id].js
+        if isinstance(target, ast.Tuple):
+            parts = ("" if isinstance(part, ast.Name) and part.id == "_" and fresh else self.pattern(part, False) for part in target.elts)
+            return f"([{','.join(parts)}])" if fresh else f"[{','.join(parts)}]"
+        return self.refuse(target, "a loop binds names or tuples of names")
+
+    def _ListComp(self, node: ast.ListComp) -> str:
+        return self.array(node)
+
+    def _SetComp(self, node: ast.SetComp) -> str:
+        return f"$set({self.comprehension(node, 'map', lambda: self.write(node.elt))})"
+
+    def _DictComp(self, node: ast.DictComp) -> str:
+        return f"$dict({self.comprehension(node, 'map', lambda: f'[{self.write(node.key)},{self.write(node.value)}]')})"
+
+    def _GeneratorExp(self, node: ast.GeneratorExp) -> str:
+        return self.refuse(node, "a generator that is kept; write a list, or hand it to a builtin at once")
+
+    # ---- calls ----
+    def _Call(self, node: ast.Call) -> str:
+        if isinstance(node.func, ast.Attribute):
+            return self.method_call(node, node.func)
+        if not isinstance(node.func, ast.Name):
+            return self.refuse(node, "call a name or a method")
+        name = node.func.id
+        if local := self.local(name):
+            return f"{local.js}({self.arguments(node, local.signature, name)})"
+        known = self.module.names.get(name)
+        if known is None and name in BUILTINS:
+            return self.builtin(node, name)
+        if known is not None and known.kind == "dataclasses":
+            return self.dataclass_call(node, name)
+        return self.known_call(node, known, name)
+
+    def known_call(self, node: ast.Call, known: Known | None, name: str) -> str:
+        """A function or class of the estimator."""
+        if known is None or known.kind not in ("function", "class"):
+            return self.refuse(node, f"there is no function {name!r} in the browser; builtins are {', '.join(BUILTINS)}")
+        return f"{'new ' if known.kind == 'class' else ''}{known.js}({self.arguments(node, known.signature, name)})"
+
+    def arguments(self, node: ast.Call, signature: Signature | None, name: str) -> str:
+        """Arguments in the order of the parameters, refused if they do not fit."""
+        text = self.fitting(node, signature)
+        if text is None:
+            expected = f"its parameters are {', '.join(signature.names) or 'none'}" if signature else "a function in a variable takes no keywords"
+            return self.refuse(node, f"the arguments of {name} do not fit; {expected}")
+        return text
+
+    def fitting(self, node: ast.Call, signature: Signature | None) -> str | None:
+        """Arguments in the order of the parameters, or None if they do not fit."""
+        if signature is None or any(isinstance(arg, ast.Starred) for arg in node.args):
+            return self.items(node.args) if not node.keywords else None
+        given: dict[str, ast.expr] = dict(zip(signature.names, node.args))
+        order = list(range(len(given)))
+        for keyword in node.keywords:
+            if keyword.arg not in signature.names or keyword.arg in given:
+                return None
+            given[keyword.arg] = keyword.value
+            order.append(signature.names.index(keyword.arg))
+        calls = any(isinstance(part, ast.Call) for keyword in node.keywords for part in ast.walk(keyword.value))
+        too_many = len(node.args) > len(signature.names) and not signature.rest
+        missing = any(name not in given and name not in signature.defaults for name in signature.names)
+        if too_many or missing:
+            return None
+        texts = [self.write(given[name]) if name in given else "undefined" for name in signature.names]
+        if calls and order != sorted(order):
+            # Python computes the values as they are written: hand them on in the order of the parameters.
+            written = ",".join(texts[i] for i in order)
+            handed = ",".join(f"_{i}" if i in order else "undefined" for i in range(len(texts)))
+            return f"...(({','.join(f'_{i}' for i in order)})=>[{handed}])({written})"
+        texts += map(self.write, node.args[len(signature.names) :])
+        while texts and texts[-1] == "undefined":
+            texts.pop()
+        return ",".join(texts)
+
+    def method_call(self, node: ast.Call, func: ast.Attribute) -> str:
+        name = func.attr
+        if isinstance(func.value, ast.Name):
+            known = self.find(func.value.id)
+            if known is not None and known.kind == "math":
+                if name not in ("ceil", "floor"):
+                    return self.refuse(node, f"math.{name} may differ by a bit in the browser; only ceil and floor are equal")
+                return f"${name}({self.items(node.args)})"
+            if known is not None and known.kind == "module":
+                return self.known_call(node, self.program.modules[known.js].names.get(name), ast.unparse(func))
+            if func.value.id == "dict" and name == "fromkeys" and len(node.args) == 1:
+                return f"$fromkeys({self.builtin_arguments(node, ())})"
+        classes = [known for known in self.program.classes if name in known.methods]
+        if isinstance(func.value, ast.Name) and func.value.id == "self" and self.owner is not None:
+            classes = [self.owner] if name in self.owner.methods else []
+        candidates = {self.fitting(node, known.methods[name]) for known in classes} - {None}
+        receiver = self.write(func.value)
+        if name in METHODS and (not classes or classes != [self.owner]):
+            values = self.builtin_arguments(node, ())
+            if not classes:
+                return f"$methods.{name}({receiver}{',' * bool(values)}{values})"
+            return f'$call({receiver},"{name}"{"," * bool(values)}{values})'
+        if len(candidates) != 1:
+            says = "more than one class has it, so pass by position" if candidates else f"methods of builtins are {', '.join(METHODS)}"
+            return self.refuse(node, f"no method {name!r} takes these arguments; {says}")
+        return f"{receiver}.{name}({candidates.pop()})"
+
+    def builtin_arguments(self, node: ast.Call, keywords: tuple[str, ...]) -> str:
+        """Positional arguments, a generator as an array, then the allowed keywords by position."""
+        given = {keyword.arg: keyword.value for keyword in node.keywords}
+        for name in given:
+            if name not in keywords:
+                self.refuse(node, f"the keyword {name}; {'allowed are ' + ', '.join(keywords) if keywords else 'there are none here'}")
+        texts = [self.array(arg) if isinstance(arg, ast.GeneratorExp) else self.items([arg]) for arg in node.args]
+        texts += [self.write(given[name]) if name in given else "undefined" for name in keywords]
+        while texts and texts[-1] == "undefined":
+            texts.pop()
+        return ",".join(texts)
+
+    def builtin(self, node: ast.Call, name: str) -> str:
+        js, keywords = BUILTINS[name]
+        args = node.args
+        if not args and name in EMPTY and not node.keywords:
+            return EMPTY[name]
+        if name == "bool" and len(args) == 1:
+            return self.test(args[0]) if self.is_bool(args[0]) else f"$true({self.write(args[0])})"
+        if name in ("any", "all") and len(args) == 1:
+            step = "some" if name == "any" else "every"
+            if isinstance(args[0], ast.GeneratorExp):
+                return self.comprehension(args[0], step, lambda: self.test(args[0].elt)) if len(args[0].generators) == 1 else self.refuse(node, f"{name} over two loops; write a function")
+            return f"$iter({self.write(args[0])}).{step}(x=>$true(x))"
+        if name == "isinstance" and len(args) == 2:
+            kinds = args[1].elts if isinstance(args[1], ast.Tuple) else [args[1]]
+            return f"$is({self.write(args[0])},{','.join(map(self.kind, kinds))})"
+        if name in ("max", "min"):
+            rest = self.builtin_arguments(ast.Call(node.func, [], node.keywords), keywords)
+            values = self.array(args[0], True) if len(args) == 1 else f"[{self.items(args)}]"
+            return f"$best({'$gt' if name == 'max' else '$lt'},{values}{',' * bool(rest)}{rest})"
+        if name == "enumerate" and len(args) == 2:
+            keywords = ()
+        if not args or any(isinstance(arg, ast.Starred) for arg in args) and name != "zip":
+            return self.refuse(node, f"{name} with these arguments")
+        return f"{js}({self.builtin_arguments(node, keywords)})"
+
+    def kind(self, node: ast.expr) -> str:
+        """The second argument of isinstance."""
+        known = self.find(node.id) if isinstance(node, ast.Name) else None
+        if known is not None and known.kind == "class":
+            return known.js
+        if known is None and isinstance(node, ast.Name) and node.id in TYPES:
+            return f'"{node.id}"'
+        return self.refuse(node, f"isinstance knows {', '.join(TYPES)} and the estimator's classes")
+
+    def dataclass_call(self, node: ast.Call, name: str) -> str:
+        if name == "replace" and len(node.args) == 1:
+            changes = ",".join(f"{keyword.arg}:{self.write(keyword.value)}" for keyword in node.keywords)
+            return f"$replace({self.write(node.args[0])},{{{changes}}})"
+        if name == "fields" and len(node.args) == 1:
+            return f"$fields({self.kind(node.args[0])})"
+        return self.refuse(node, f"{name} stands in a dataclass only")
+
+    # ---- statements ----
+    def body(self, nodes: Sequence[ast.stmt]) -> str:
+        return "".join(map(self.statement, nodes))
+
+    def statement(self, node: ast.stmt) -> str:
+        method = getattr(self, "_" + type(node).__name__, None)
+        return method(node) if method else self.refuse(node, f"the statement {type(node).__name__.lower()} is not translated")
+
+    def _Expr(self, node: ast.Expr) -> str:
+        return "" if isinstance(node.value, ast.Constant) else self.write(node.value) + ";"
+
+    def _Pass(self, node: ast.Pass) -> str:
+        return ""
+
+    def _Break(self, node: ast.Break) -> str:
+        return "break;"
+
+    def _Continue(self, node: ast.Continue) -> str:
+        return "continue;"
+
+    def _Return(self, node: ast.Return) -> str:
+        return f"return {self.write(node.value) if node.value else 'null'};"
+
+    def _Raise(self, node: ast.Raise) -> str:
+        call = node.exc
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "ValueError" and len(call.args) == 1 and not node.cause:
+            return f"throw new ValueError({self.write(call.args[0])});"
+        return self.refuse(node, "raise ValueError(…) with one sentence; nothing else is raised")
+
+    def _Assign(self, node: ast.Assign) -> str:
+        if len(node.targets) != 1:
+            return self.refuse(node, "assign to one target at a time")
+        return self.assign(node.targets[0], node.value)
+
+    def _AnnAssign(self, node: ast.AnnAssign) -> str:
+        return self.assign(node.target, node.value) if node.value is not None else ""
+
+    def assign(self, target: ast.expr, value: ast.expr) -> str:
+        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice):
+            return f"$put({self.write(target.value)},{self.write(target.slice)},{self.write(value)});"
+        if isinstance(target, ast.Tuple):
+            places = ",".join(map(self.place, target.elts))
+            known = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+            exact = known and not any(isinstance(part, ast.Starred) for part in value.elts)
+            return f"[{places}]={self.array(value) if exact else f'$unpack({self.array(value)},{len(target.elts)})'};"
+        return f"{self.place(target)}={self.write(value)};"
+
+    def place(self, target: ast.expr) -> str:
+        """Where an assignment goes: a local name or an attribute."""
+        if isinstance(target, ast.Name):
+            return self.scopes[-1][target.id].js
+        if isinstance(target, ast.Attribute):
+            return f"{self.write(target.value)}.{target.attr}"
+        return self.refuse(target, f"assignment to {ast.unparse(target)[:60]!r}; assign to names, attributes or items")
+
+    def _AugAssign(self, node: ast.AugAssign) -> str:
+        if type(node.op) not in OPERATORS:
+            return self.refuse(node, "this operator; write it with + - * / // % **")
+        change = "$grow" if isinstance(node.op, ast.Add) else OPERATORS[type(node.op)]
+        if isinstance(node.target, ast.Subscript):
+            target = node.target
+            if isinstance(target.slice, ast.Slice):
+                return self.refuse(node, "assignment to a slice; write a new list")
+            return f"$change({self.write(target.value)},{self.write(target.slice)},{change},{self.write(node.value)});"
+        if not _is_simple(node.target):
+            return self.refuse(node, "the object would be computed twice; give it a name")
+        place = self.place(node.target)
+        return f"{place}={change}({place},{self.write(node.value)});"
+
+    def _Delete(self, node: ast.Delete) -> str:
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript) and not isinstance(node.targets[0].slice, ast.Slice):
+            return f"$del({self.write(node.targets[0].value)},{self.write(node.targets[0].slice)});"
+        return self.refuse(node, "del of one item only")
+
+    def _If(self, node: ast.If) -> str:
+        otherwise = f"else{{{self.body(node.orelse)}}}" if node.orelse else ""
+        return f"if({self.test(node.test)}){{{self.body(node.body)}}}{otherwise}"
+
+    def _While(self, node: ast.While) -> str:
+        if node.orelse:
+            return self.refuse(node, "else after a loop; write a flag")
+        return f"while({self.test(node.test)}){{{self.body(node.body)}}}"
+
+    def _For(self, node: ast.For) -> str:
+        if node.orelse:
+            return self.refuse(node, "else after a loop; write a flag")
+        return f"for({self.pattern(node.target, False)} of {self.array(node.iter, True)}){{{self.body(node.body)}}}"
+
+    def _FunctionDef(self, node: ast.FunctionDef) -> str:
+        """A function inside a function."""
+        if node.decorator_list:
+            self.refuse(node, "a decorator; only @dataclass and @property are known")
+        signature = self.program.signature(self.module.path, node.args)
+        self.scopes[-1][node.name].signature = signature
+        return f"{self.scopes[-1][node.name].js}={self.function(node, signature, '=>')};"
+
+    def function(self, node: ast.FunctionDef, signature: Signature, arrow: str = "") -> str:
+        """Parameters and body; names that it binds are declared first, because Python has no blocks."""
+        start = ""
+        defaults = {name: self.write(value) for name, value in signature.defaults.items()}
+        bound = sorted(_assigned(node.body) - {*signature.names, signature.rest})
+        method = self.owner is not None and not arrow
+        self.enter([*signature.names, *([signature.rest] if signature.rest else []), *bound], {"self": Local("this")} if method else None)
+        names = {name: local.js for name, local in self.scopes[-1].items()}
+        parameters = [names[name] + (f"={defaults[name]}" if name in defaults else "") for name in signature.names]
+        if signature.rest:
+            parameters.append(f"...{names[signature.rest]}")
+            start = f"$mark({names[signature.rest]});"
+        for part in ast.walk(node):
+            if isinstance(part, (ast.Nonlocal, ast.Global, ast.Yield, ast.YieldFrom, ast.Await)):
+                self.refuse(part, f"{type(part).__name__.lower()}; hand values in and return them")
+        local = f"let {','.join(names[name] for name in bound)};" if bound else ""
+        text = f"({','.join(parameters)}){arrow}{{{start}{local}{self.body(node.body)}return null}}"
+        self.scopes.pop()
+        return re.sub(r"(return [^;{}]*;)return null}$", r"\1}", text)
+
+    # ---- the top level ----
+    def script(self) -> str:
+        return "\n".join(filter(None, map(self.top, self.module.tree.body)))
+
+    def top(self, node: ast.stmt) -> str:
+        names = self.module.names
+        if isinstance(node, ast.FunctionDef):
+            if node.decorator_list:
+                self.refuse(node, "a decorator; only @dataclass and @property are known")
+            return f"function {names[node.name].js}{self.function(node, names[node.name].signature)}"
+        if isinstance(node, ast.ClassDef):
+            return self.classliteral(node)
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_type_alias(node):
+            return ""
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return ""
+        target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0] if isinstance(node, ast.Assign) else None
+        if target is None or node.value is None or not isinstance(target, (ast.Name, ast.Tuple)):
+            return self.refuse(node, "the top level of a module holds constants, functions and classes")
+        if isinstance(target, ast.Name):
+            return f"const {names[target.id].js}={self.write(node.value)};"
+        return f"const [{','.join(names[part.id].js for part in target.elts)}]=$unpack({self.array(node.value)},{len(target.elts)});"
+
+    def classliteral(self, node: ast.ClassDef) -> str:
+        """A class; a dataclass gets its constructor, and a frozen one cannot change."""
+        known = self.module.names[node.name]
+        marks = {ast.unparse(mark.func if isinstance(mark, ast.Call) else mark): mark for mark in node.decorator_list}
+        options = {k.arg: getattr(k.value, "value", None) for mark in marks.values() if isinstance(mark, ast.Call) for k in mark.keywords}
+        if set(marks) - {"dataclass"} or set(options) - {"frozen", "slots", "kw_only", "eq", "repr"}:
+            self.refuse(node, "a class is plain or a @dataclass with frozen, slots, eq, repr or kw_only")
+        self.owner = known
+        parts, compared, starts = [], [], []
+        for part in node.body:
+            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name) and marks:
+                starts.append(part.target.id)
+                unequal = isinstance(part.value, ast.Call) and any(k.arg == "compare" for k in part.value.keywords)
+                compared += [] if unequal else [part.target.id]
+            elif isinstance(part, ast.FunctionDef):
+                parts.append(self.member(part, known))
+            elif not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)) and "__slots__" not in ast.unparse(part)[:9]:
+                self.refuse(part, "a class holds fields, methods and properties")
+        if marks:
+            signature = known.signature
+            defaults = {name: self.default(value) for name, value in signature.defaults.items()}
+            parameters = ",".join(f"_{name}" + (f"={defaults[name]}" if name in defaults else "") for name in signature.names)
+            assigned = "".join(f"this.{name}=_{name};" for name in starts)
+            frozen = "Object.freeze(this)" if options.get("frozen") else ""
+            fields = f"static $fields={literal(starts)};" + ("" if options.get("eq") is False else f"static $compared={literal(compared)};")
+            parts.insert(0, f"{fields}constructor({parameters}){{{assigned}{frozen}}}")
+        self.owner = None
+        return f"class {known.js}{{{''.join(parts)}}}"
+
+    def default(self, value: ast.expr) -> str:
+        """The default of a field."""
+        factory = _factory(value)
+        if factory is None:
+            return self.write(value)
+        return EMPTY[factory] if factory in EMPTY else self.refuse(value, f"default_factory is one of {', '.join(EMPTY)}")
+
+    def member(self, node: ast.FunctionDef, known: Known) -> str:
+        decorators = [ast.unparse(mark) for mark in node.decorator_list]
+        if decorators not in ([], ["property"]) or (node.name.startswith("__") and node.name != "__init__"):
+            self.refuse(node, f"{node.name}: only __init__, methods and @property are translated")
+        signature = known.signature if node.name == "__init__" else known.methods.get(node.name) or Signature([])
+        text = self.function(node, signature)
+        if node.name == "__init__":
+            return "constructor" + text.removesuffix("return null}") + ("}" if text.endswith("return null}") else "")
+        return f"{'get ' if decorators else ''}{node.name}{text}"
+
+
+def translate(entries: Sequence[str], read: Callable[[str], str]) -> str:
+    """The script of the modules at `entries` (paths; `read` gives their text) and of what they import, without the runtime.
+
+    It ends by returning an object of the entries' public functions, and `$in_`, which makes plain objects into dictionaries. Raises `DataErrors` with every refusal.
+    """
+    program = Program(read)
+    modules = [program.load(path) for path in entries]
+    texts = [Writer(program, module).script() for module in program.modules.values()]
+    if program.findings:
+        raise DataErrors(program.findings)
+    public = {
+        name: known.js
+        for module in modules
+        for name, known in module.names.items()
+        if known.kind == "function" and not name.startswith("_") and f"function {known.js}(" in texts[list(program.modules.values()).index(module)]
+    }
+    exports = ",".join(f"{name}:$export({js})" for name, js in public.items())
+    return "\n".join(texts) + f"\nreturn {{{exports},$in_}};\n"
