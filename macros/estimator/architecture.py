@@ -22,6 +22,13 @@ LIMITS = {
     "linear_conv_kernel_dim": 64,
     "shared_expert_intermediate_size": 524288,
     "global_head_dim": 1024,
+    "n_routed_experts": 4096,
+    "n_shared_experts": 256,
+    "q_lora_rank": 65536,
+    "kv_lora_rank": 65536,
+    "qk_nope_head_dim": 1024,
+    "qk_rope_head_dim": 1024,
+    "v_head_dim": 1024,
     "num_global_key_value_heads": 1024,
     "top_k_experts": 256,
     "hidden_size_per_layer_input": 65536,
@@ -58,6 +65,7 @@ class Family:
     query_scale      queries are multiplied by a number per position
     experts        config key of the number of experts in each feed-forward; "" for a dense model
     shared_expert    name of the MLP that every token passes beside its experts; "" without one
+    router           "softmax" over all experts, or "sigmoid" of each, in float32
     shared_gate      the shared expert's result is multiplied by the sigmoid of one number per token
     adapts_experts   PEFT's "all-linear" reaches the router and the stacked experts, but then no other MLP
     gated_clamp    router and experts have biases; gate and up are interleaved, clamped, and joined as in gpt-oss
@@ -87,6 +95,7 @@ class Family:
     experts: str = ""
     shared_expert: str = ""
     shared_gate: bool = False
+    router: str = "softmax"
     adapts_experts: bool = False
     gated_clamp: bool = False
     rotary: str = "half"
@@ -169,6 +178,14 @@ FAMILIES = {
     "phi3": Family(fused=True),
     "olmo2": _OLMO,
     "olmo3": replace(_OLMO, rotary_tables="kind", window=4096),
+    "glm4_moe_lite": Family(
+        attention_bias="attention_bias",
+        output_bias="attention_bias",
+        experts="n_routed_experts",
+        adapts_experts=True,
+        shared_expert="shared_experts",
+        router="sigmoid",
+    ),
     "granite_swa": Family(
         attention_bias="attention_bias",
         output_bias="attention_bias",
@@ -246,6 +263,16 @@ class DeltaShape:
 
 
 @dataclass(frozen=True, slots=True)
+class LatentShape:
+    """Multi-head latent attention: ranks of its narrow projections, and what of each head is not rotated and what is."""
+
+    q_lora_rank: int
+    kv_lora_rank: int
+    nope_dim: int
+    rope_dim: int
+
+
+@dataclass(frozen=True, slots=True)
 class LayerShape:
     """One decoder layer; sizes in elements, names as in config.json.
 
@@ -259,6 +286,7 @@ class LayerShape:
     dense_size  of an MLP beside the experts, 0 without one
     shared_size   of the expert that every token passes, 0 without one
     delta       the linear attention that stands in place of the attention
+    latent      multi-head latent attention in its place
     """
 
     attention: str
@@ -275,6 +303,7 @@ class LayerShape:
     stores: bool = False
     dense_size: int = 0
     delta: DeltaShape | None = None
+    latent: LatentShape | None = None
 
     @property
     def query_size(self) -> int:
@@ -375,15 +404,19 @@ def _layers(config: dict[str, object], model_type: str, window: int) -> tuple[La
         raise ValueError(f"num_attention_heads {heads} is not a multiple of num_key_value_heads {kv_heads}")
     head_dim = _size(config, "head_dim", family.head_dim or _size(config, "hidden_size") // heads)
     rotary_dim = int(head_dim * _rotary_share(config, family))
+    latent = _latent(config) if model_type == "glm4_moe_lite" else None
+    if latent is not None:
+        head_dim, rotary_dim = latent.nope_dim + latent.rope_dim, latent.rope_dim
     experts = _size(config, family.experts) if family.experts else 0
     active = _size(config, "num_experts_per_tok") if experts else 0
     if active > experts:
         raise ValueError(f"num_experts_per_tok {active} is more than {family.experts} {experts}")
     dense = config.get("mlp_only_layers") or []
     step = config.get("decoder_sparse_step", 1)
+    first_routed = config.get("first_k_dense_replace", 1) if latent is not None else 0
     shapes = []
     for index, attention in enumerate(_attention_kinds(config, model_type, count, window)):
-        routed = experts > 0 and index not in dense and (index + 1) % step == 0
+        routed = experts > 0 and index not in dense and index >= first_routed and (index + 1) % step == 0
         size = "moe_intermediate_size" if routed and "moe_intermediate_size" in config else "intermediate_size"
         shapes.append(
             LayerShape(
@@ -397,6 +430,7 @@ def _layers(config: dict[str, object], model_type: str, window: int) -> tuple[La
                 num_experts_per_tok=active if routed else 0,
                 rotary_dim=rotary_dim,
                 shared_size=_shared_size(config, family) if routed else 0,
+                latent=latent,
                 delta=_delta(config) if attention == "linear" else None,
             )
         )
@@ -466,7 +500,23 @@ def _rotary_share(config: dict[str, object], family: Family) -> float:
 
 def _shared_size(config: dict[str, object], family: Family) -> int:
     """Width of the shared expert."""
+    if family.shared_expert == "shared_experts":
+        return _size(config, "moe_intermediate_size") * _size(config, "n_shared_experts", 1)
     return _size(config, "shared_expert_intermediate_size", 512) if family.shared_expert else 0
+
+
+def _latent(config: dict[str, object]) -> LatentShape:
+    """Latent attention; defaults as in configuration_glm4_moe_lite.py."""
+    latent = LatentShape(
+        q_lora_rank=_size(config, "q_lora_rank", 768),
+        kv_lora_rank=_size(config, "kv_lora_rank", 512),
+        nope_dim=_size(config, "qk_nope_head_dim", 192),
+        rope_dim=_size(config, "qk_rope_head_dim", 64),
+    )
+    values = _size(config, "v_head_dim", 256)
+    if values != latent.nope_dim + latent.rope_dim:
+        raise ValueError(f"v_head_dim {values} is modelled only where it equals qk_nope_head_dim + qk_rope_head_dim")
+    return latent
 
 
 def _delta(config: dict[str, object]) -> DeltaShape:

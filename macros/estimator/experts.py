@@ -18,6 +18,11 @@ def sparse_block(builder, x: Value) -> Value:
         return separate_experts(builder, x, router(builder, x))
     if family.gated_clamp:
         return experts(builder, x, router_gpt_oss(builder, x))
+    if family.router == "sigmoid":
+        routed = experts(builder, x, router_sigmoid(builder, x))
+        result = tape.add(routed, builder.mlp(x, family.shared_expert + "."))
+        tape.hold(routed, x)
+        return result
     if not family.shared_gate:
         return experts(builder, x, router(builder, x))
     shared = builder.mlp(x, family.shared_expert + ".")
@@ -121,6 +126,19 @@ def router(builder, x: Value) -> Value:
     probabilities = tape.unary(tape.to(logits, 4), save_output=True)
     top = tape.custom([probabilities], Value(shape.num_experts_per_tok, 0, 0, 4, True, 0), [], [(probabilities, NEW)])
     return tape.to(tape.unary(top), x.width)
+
+
+def router_sigmoid(builder, x: Value) -> Value:
+    """Glm4MoeLiteTopkRouter: sigmoid of each logit, the largest few, normalised; computed in float32."""
+    tape, shape = builder.tape, builder.shape
+    linear = builder.linears["gate"]
+    weight = tape.weight(linear.weight, builder.width, builder.full)
+    if linear.name in builder.targets:
+        weight = merged_weight(builder, linear)
+    logits = tape.matmul(tape.to(x, 4), tape.to(weight, 4, cached=False), shape.num_experts)
+    scores = tape.unary(logits, save_output=True)
+    top = tape.custom([scores], Value(shape.num_experts_per_tok, 0, 0, scores.width, True, 0), [], [(scores, NEW)])
+    return tape.scale(tape.unary(top))
 
 
 def router_gpt_oss(builder, x: Value) -> Value:

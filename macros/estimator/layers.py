@@ -14,6 +14,7 @@ from . import gemma4
 from .architecture import Architecture, LayerShape
 from .delta import gated_delta_net
 from .experts import sparse_block
+from .latent import latent_attention
 from .parameters import Linear, linears, outer_linears, targets
 from .recipe import Recipe
 from .states import stream_width, table_width
@@ -446,6 +447,8 @@ class Builder:
                 branch = block(branch)
             elif self.shape.delta is not None:
                 branch = gated_delta_net(self, branch)
+            elif self.shape.latent is not None:
+                branch = latent_attention(self, branch)
             else:
                 branch = block(branch, tables)
             if places != "pre":

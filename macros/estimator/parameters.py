@@ -95,6 +95,15 @@ def attention_linears(arch: Architecture, shape: LayerShape) -> tuple[Linear, ..
             Linear("in_proj_a", h, delta.num_value_heads),
             Linear("out_proj", delta.value_size, h),
         )
+    latent = shape.latent
+    if latent is not None:
+        return (
+            Linear("q_a_proj", h, latent.q_lora_rank, arch.attention_bias),
+            Linear("q_b_proj", latent.q_lora_rank, q),
+            Linear("kv_a_proj_with_mqa", h, latent.kv_lora_rank + latent.rope_dim, arch.attention_bias),
+            Linear("kv_b_proj", latent.kv_lora_rank, q + shape.num_attention_heads * latent.nope_dim),
+            Linear("o_proj", q, h, arch.output_bias),
+        )
     if arch.family.fused:
         return (Linear("qkv_proj", h, q + 2 * kv), Linear("o_proj", q, h))
     query = Linear("q_proj", h, 2 * q if arch.family.output_gate else q, arch.attention_bias)
@@ -151,6 +160,8 @@ def layer_vectors(arch: Architecture, shape: LayerShape) -> tuple[int, ...]:
         delta = shape.delta
         steps = (delta.num_value_heads, delta.num_value_heads)  # dt_bias and A_log
         return norms + steps + (delta.conv_size * delta.kernel, delta.value_head_dim)
+    if shape.latent is not None:
+        norms += (shape.latent.q_lora_rank, shape.latent.kv_lora_rank)
     if arch.per_layer_size:
         norms += (arch.hidden_size,)
     if shape.dense_size:
