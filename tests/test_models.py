@@ -110,3 +110,11 @@ def test_embedding_and_head_fit_the_configuration(key: str) -> None:
     table = config["vocab_size"] * config["hidden_size"]
     assert count["embedding"] == count["head"] == table
     assert count["tied"] == (config.get("tie_word_embeddings", False) or config["model_type"].startswith("gemma"))
+
+
+def test_there_are_at_least_60_models() -> None:
+    assert len(MODELS) >= 60
+
+
+def test_at_least_8_models_are_of_the_last_twelve_months() -> None:
+    assert sum(model["released"] >= "2025-12" for model in MODELS.values()) >= 8
