@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .architecture import Architecture, LayerShape
-from .parameters import embedding_weights, parameter_count, trainable_parameters
+from .parameters import embedding_weights, linears, outer_linears, parameter_count, targets, trainable_parameters
 from .recipe import Recipe
 from .replay import Peaks
-from .stages import decoder_stage, head_stage, inputs_stage
+from .stages import decoder_stage, head_stage, input_requires_grad, inputs_stage
 from .states import (
     adapter_bytes,
     gradient_bytes,
@@ -232,6 +232,19 @@ def undominated(states: list[State]) -> list[Candidate]:
     return kept
 
 
+def lowest_trained_layer(arch: Architecture, recipe: Recipe) -> int:
+    """The first layer whose backward runs: 0, unless adapters begin higher up and the embeddings' output has no gradient."""
+    if input_requires_grad(recipe):
+        return 0
+    names = targets(arch, recipe)
+    if any(linear.name in names for linear in outer_linears(arch)):
+        return 0
+    for index, shape in enumerate(arch.layers):
+        if any(linear.name in names for linear in linears(arch, shape)):
+            return index
+    return len(arch.layers) - 1
+
+
 class Step:
     """Puts the stages of a step together: what all layers keep, then the head, then layer by layer back."""
 
@@ -248,14 +261,19 @@ class Step:
         self.stages = {}
         for shape, _ in arch.layer_counts():
             self.stages[shape] = decoder_stage(arch, recipe, shape, is_masked(arch, recipe, shape), False)
-        lowest = arch.layers[0]
-        self.first = self.stages[lowest]
+        # Up to the lowest layer with something to train, layers take inputs without a gradient.
+        self.lowest = lowest_trained_layer(arch, recipe)
+        self.grounded = self.stages
         if recipe.adapted:
-            self.first = decoder_stage(arch, recipe, lowest, is_masked(arch, recipe, lowest), True)
+            self.grounded = {}
+            for shape in arch.layers[: self.lowest + 1]:
+                if shape not in self.grounded:
+                    self.grounded[shape] = decoder_stage(arch, recipe, shape, is_masked(arch, recipe, shape), True)
 
     def stage(self, index: int):
         """The stage of a layer."""
-        return self.first if index == 0 else self.stages[self.arch.layers[index]]
+        shape = self.arch.layers[index]
+        return self.grounded[shape] if index <= self.lowest else self.stages[shape]
 
     def resting(self) -> State:
         """What is alive all the time: weights, adapters, states, and gradients that accumulate."""
@@ -285,10 +303,12 @@ class Step:
                     state.plus_kinds(self.stage(index).stored if index < layers else self.stage(index).retained)
         if self.inputs is not None:
             state.plus_kinds(self.inputs.saved)
-        above_first = self.arch.layers[1:layers]
+        above = self.arch.layers[self.lowest + 1 : layers]
         for shape, stage in self.stages.items():
-            state.plus_kinds(stage.saved, above_first.count(shape))
-        return state.plus_kinds(self.first.saved) if layers else state
+            state.plus_kinds(stage.saved, above.count(shape))
+        for index in range(min(layers, self.lowest + 1)):
+            state.plus_kinds(self.stage(index).saved)
+        return state
 
     def states(self) -> dict[str, list[State]]:
         """The states by moment."""
@@ -329,12 +349,14 @@ class Step:
     def layer_states(self, among) -> list[State]:
         """Backward of the highest and of the lowest layer of each shape: saved tensors shrink while gradients grow."""
         layers = self.arch.layers
-        indices = {0, len(layers) - 1}
+        indices = {self.lowest, len(layers) - 1}
         for shape in self.stages:
             indices.add(layers.index(shape))
             indices.add(len(layers) - 1 - layers[::-1].index(shape))
         states = []
         for index in sorted(indices, reverse=True):
+            if index < self.lowest:
+                continue
             base = self.resting().plus("gradients", 0, self.head.gradients, 0)
             for shape, stage in self.stages.items():
                 base.plus("gradients", 0, stage.gradients * layers[index + 1 :].count(shape), 0)
