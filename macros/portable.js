@@ -27,7 +27,7 @@ const $free = x => Array.isArray(x) && !x.tuple ? x : $bad("not a list");
 
 // A dictionary: keys are compared as Python compares them, so tuples and frozen dataclasses can be keys.
 const $key = x => {
-  if (x === null || typeof x !== "object") return x === undefined ? $bad("key") : x;
+  if (x === null || typeof x !== "object") return x === undefined ? $bad("key") : typeof x === "boolean" ? +x : x;
   if (Array.isArray(x)) return x.tuple ? "\0[" + x.map($part).join() : $bad("a list as a key");
   const fields = x.constructor.$compared;
   if (!fields) return x instanceof $Dict ? $bad("a dict as a key") : x;
@@ -99,6 +99,7 @@ const $neg = a => $sub(0, a);
 // Comparison.
 const $eq = (a, b) => {
   if (a === b) return true;
+  if (typeof a !== "object") return (typeof a === "boolean" && typeof b === "number" || $num(a, +b) && typeof b === "boolean") && +a === +b;
   if (Array.isArray(a)) return Array.isArray(b) && a.tuple === b.tuple && a.length === b.length && a.every((x, i) => $eq(x, b[i]));
   if (a instanceof $Dict) return b instanceof $Dict && a.map.size === b.map.size
     && a.keys().every(key => b.entry(key) && $eq(a.at(key), b.at(key)));

@@ -16,7 +16,7 @@ classes      plain ones and @dataclass (frozen, slots, fields with defaults or d
 builtins     those of `BUILTINS`, math.ceil and math.floor, dataclasses' field, fields and replace, dict.fromkeys
 methods      those of `METHODS` on strings, lists, dictionaries and sets
 
-Traps that no check sees: a whole float and an int are one number here, and a bool is none (arithmetic with it throws);
+Traps that no check sees: a whole float and an int are one number here, arithmetic with a bool throws;
 ints must stay within 2^53; generators are evaluated at once; a set has no order, so sort it first.
 """
 

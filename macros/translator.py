@@ -369,7 +369,8 @@ class Writer:
     def compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> str:
         if type(op) in NEGATIONS:
             return "!" + self.compare(left, NEGATIONS[type(op)](), right)
-        identical = isinstance(op, ast.Is) or (isinstance(op, ast.Eq) and any(isinstance(x, ast.Constant) for x in (left, right)))
+        plain = any(isinstance(x, ast.Constant) and isinstance(x.value, (str, type(None))) for x in (left, right))
+        identical = isinstance(op, ast.Is) or (isinstance(op, ast.Eq) and plain)
         if identical:
             return f"({self.write(left)}==={self.write(right)})"
         return f"{COMPARISONS[type(op)]}({self.write(left)},{self.write(right)})"

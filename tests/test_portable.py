@@ -130,7 +130,7 @@ def differences(engine: MiniRacer, data: dict[str, Any], calls: list[list[Any]])
 
 
 def random_recipes(data: dict[str, Any], structures: int, seed: int = SEED) -> Iterator[dict[str, Any]]:
-    """Recipes over all options, with eight pairs of batch and length for each choice of the others."""
+    """Recipes over all options, with twelve pairs of batch and length for each choice of the others."""
     chance = random.Random(seed)
     models, gpus, presets = (list(data[kind]) for kind in ("models", "gpus", "presets"))
     for _ in range(structures):
@@ -144,7 +144,7 @@ def random_recipes(data: dict[str, Any], structures: int, seed: int = SEED) -> I
             keys["model"] = chance.choice(models)
         else:
             keys["config"] = changed_config(data["models"][chance.choice(models)]["config"], chance)
-        for _ in range(8):
+        for _ in range(12):
             yield {
                 **keys,
                 **{key: chance.choice(OPTIONS[key]) for key in COUNTS},
@@ -199,7 +199,7 @@ def test_options_are_all_drawn() -> None:
 
 
 def test_5000_recipes_give_the_same_figures_and_texts(browser_side: MiniRacer, data: dict[str, Any]) -> None:
-    calls = [["estimate_keys", [keys]] for keys in random_recipes(data, 760)]
+    calls = [["estimate_keys", [keys]] for keys in random_recipes(data, 530)]
     answers = both(browser_side, data, calls)
     assert [each for each in answers if each[1] != each[2]][:3] == []
     valid = [expected for _, expected, _ in answers if isinstance(expected, list)]
@@ -301,10 +301,10 @@ def test_the_browser_answers_as_the_pages_do(dataset: Dataset, data: dict[str, A
 @pytest.fixture(scope="module")
 def sample(data: dict[str, Any]) -> list[tuple[list[Any], Any]]:
     """Some calls with Python's answers."""
-    calls = [["estimate_keys", [keys]] for keys in random_recipes(data, 25, seed=2)]
+    calls = [["estimate_keys", [keys]] for keys in random_recipes(data, 12, seed=2)]
     calls += [["gb_text", [n, ",", ".", "-"]] for n in range(10**9, 2 * 10**9, 10**7 + 777777)]
     calls += [["estimate_keys", [{"model": "llama-3.1-8b", "method": "qlora", "checkpoint_offload": on}]] for on in (1, True)]
-    calls += [["estimate_keys", [{"model": model, "method": "lora", "gpu": gpu}]] for model in data["models"] for gpu in data["gpus"]]
+    calls += [["estimate_keys", [{"model": model, "method": "lora", "gpu": gpu}]] for model in list(data["models"])[:9] for gpu in data["gpus"]]
     return list(zip(calls, in_python(functions(data), calls)))
 
 
@@ -356,7 +356,7 @@ ALLOWED = {
     "quotients": "def f(x):\n    return [a / b for a in x for b in x if b]",
     "comparisons": "def f(x):\n    return [(a < b, a <= b, a > b, a >= b, a == b, a != b, -2 < a <= 5) for a in x for b in x]",
     "texts in order": "def f(x):\n    return sorted(['b', 'a', 'aa', '']) + ['a' < 'b']",
-    "membership": "def f(x):\n    return [2 in x, 3 not in x, 'ab' in 'cabd', (1, 2) in [(1, 2)], 1 in {1: 2}, [1] in [(1,)]]",
+    "membership": "def f(x):\n    return [2 in x, 3 not in x, 'ab' in 'cabd', (1, 2) in [(1, 2)], 1 in {1: 2}, [1] in [(1,)], False == 0, 1 == True, 2 == True, '1' == 1, {1: 2}[True], None == 0]",
     "truth": "def f(x):\n    return [bool(v) for v in (0, 1, '', 'a', [], [0], {}, {1: 1}, (), None, True)] + [not x, x and 1, [] or 2, 0 or '' or None]",
     "conditional": "def f(x):\n    return 'many' if len(x) > 2 else 'few'",
     "identity": "def f(x):\n    y = x\n    return [y is x, [] is not x, None is None, True is not False]",
