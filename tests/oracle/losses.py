@@ -21,6 +21,7 @@ DEVICE = "cuda"
 MULTIPROCESSORS = 132  # of an H100: Liger sums the gradient of a norm's weight in one row for each
 
 KernelInterface.__getitem__ = lambda self, grid: lambda *args, **kwargs: None
+torch.cuda.device = contextlib.nullcontext
 torch.cuda.get_device_properties = lambda device=None: types.SimpleNamespace(multi_processor_count=MULTIPROCESSORS)
 
 
@@ -106,10 +107,17 @@ def liger(model: PreTrainedModel, loss: str) -> Iterator[None]:
     from liger_kernel.transformers.monkey_patch import _apply_liger_kernel_to_instance
 
     torch.cuda.is_available = available
+    from liger_kernel.ops import fused_linear_cross_entropy as fused
+
+    # The loss is the last op: its gradient is 1, or the gradients are scaled in place.
+    fused.fused_linear_cross_entropy_backward = lambda gradient, *made: made
     _apply_liger_kernel_to_instance(model, fused_linear_cross_entropy=loss == "liger")
+    item = torch.Tensor.item
+    torch.Tensor.item = lambda self: 1  # its fused loss asks how many tokens have a label
     try:
         yield
     finally:
+        torch.Tensor.item = item
         vars(code).update(saved)
 
 

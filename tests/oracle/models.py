@@ -131,8 +131,9 @@ class _GroupedMatMul(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         left, right = ctx.saved_tensors
-        for_left = left.new_empty(left.shape) if ctx.needs_input_grad[0] else None
-        for_right = right.new_empty(right.shape) if ctx.needs_input_grad[1] else None
+        # Like the operands also in their strides, as _grouped_mm_mat1_backward and _mat2_backward make them.
+        for_left = torch.empty_like(left) if ctx.needs_input_grad[0] else None
+        for_right = torch.empty_like(right) if ctx.needs_input_grad[1] else None
         return for_left, for_right
 
 

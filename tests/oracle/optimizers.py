@@ -95,6 +95,7 @@ def _bitsandbytes(name: str, model: nn.Module, trainable: list[nn.Parameter]) ->
     for update in ("optimizer_update_32bit", "optimizer_update_8bit_blockwise"):
         setattr(functional, update, lambda *args, **kwargs: None)
     functional.is_on_gpu = lambda tensors: True
+    functional.create_dynamic_map = lambda *args, **kwargs: torch.empty(256)
     torch.cuda.synchronize = lambda *args: None
     kind = bnb.optim.Lion if "lion" in name else bnb.optim.AdamW
     optimizer = kind(trainable, lr=1e-5, optim_bits=8 if name.endswith("8bit") else 32)

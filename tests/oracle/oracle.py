@@ -187,8 +187,15 @@ class Run:
         with fake_friendly_peft(), torch.device(DEVICE):
             self.model = get_peft_model(self.base, adapters, autocast_adapter_dtype=self.recipe.adapters == "fp32")
         self.model.train()
+        dtype = DTYPES[self.recipe.adapters]
+        for module in self.model.modules():
+            for name, parameter in module._parameters.items():
+                if parameter is not None and parameter.requires_grad and parameter.dtype != dtype and self.recipe.quantized:
+                    # SFTTrainer casts what is trained beside a quantised base, but for DoRA's magnitudes.
+                    if dtype == torch.bfloat16 and not type(module).__name__.startswith("Dora"):
+                        module._parameters[name] = nn.Parameter(torch.empty_like(parameter, dtype=dtype))
         for name, parameter in self.model.named_parameters():
-            if "lora_" in name and parameter.dtype != DTYPES[self.recipe.adapters]:
+            if "lora_A" in name and parameter.dtype != dtype:
                 raise RuntimeError(f"adapter dtype {parameter.dtype}")
 
     def targets(self) -> str | list[str]:
@@ -237,11 +244,14 @@ class Run:
         for parameter in self.trainable:
             parameter.grad = torch.zeros_like(parameter)
         optimizer.step()
-        for tensor in optimizers.states(optimizer):
-            tracker.track(tensor, "optimizer")
-        del tensor
+        self.track_states(optimizer)
         optimizer.zero_grad()
         tracker.reset_peaks()
+
+    def track_states(self, optimizer) -> None:
+        """Count the optimizer's states as such."""
+        for tensor in optimizers.states(optimizer):
+            self.tracker.track(tensor, "optimizer")
 
     def mark_phases(self) -> None:
         """Tell the tracker where the head and the loss begin."""

@@ -12,11 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 BLOCK = 512
+DEVICE_TYPE = "cuda"
 aten = torch.ops.aten
-
-
-def round_block(n: int) -> int:
-    return (n + BLOCK - 1) // BLOCK * BLOCK
 
 
 def _flash_bwd_workspace(args):
@@ -46,12 +43,17 @@ WORKSPACE = {
 }
 
 
+WRITTEN_IN_PLACE = {aten.index_put.default, aten.scatter_add.default, aten.scatter.src, aten.scatter.value}
+
+
 class StorageTracker(TorchDispatchMode):
-    def __init__(self, device_type="cuda", block=BLOCK, kernel_workspace=True, log=False):
+    """Counts what lives on the fake CUDA device, by category, and remembers the peak.
+
+    With `log`, `log` lists the ops that changed the total, and `peak_info["tensors"]` everything alive at the peak.
+    """
+
+    def __init__(self, log=False):
         super().__init__()
-        self.device_type = device_type
-        self.block = block
-        self.kernel_workspace = kernel_workspace
         self.live = {}  # id(weakref key) -> [bytes, category]
         self.totals = defaultdict(int)
         self.total = 0
@@ -61,7 +63,6 @@ class StorageTracker(TorchDispatchMode):
         self.peak_info = {}
         self.phase_peak = defaultdict(int)
         self.phase_peak_info = {}
-        self.snapshots = {}
         self.log = [] if log else None
         self.op = None
         self.pending = None
@@ -72,7 +73,7 @@ class StorageTracker(TorchDispatchMode):
 
     def track(self, t, category=None, check=True):
         """Start tracking (or re-categorise) the storage behind tensor t."""
-        if not isinstance(t, torch.Tensor) or t.device.type != self.device_type:
+        if not isinstance(t, torch.Tensor) or t.device.type != DEVICE_TYPE:
             return
         st = t.untyped_storage()
         key = self._key(st)
@@ -86,7 +87,7 @@ class StorageTracker(TorchDispatchMode):
         n = st.nbytes()
         if n == 0:
             return
-        n = (n + self.block - 1) // self.block * self.block
+        n = (n + BLOCK - 1) // BLOCK * BLOCK
         cat = category or self.category
         rec = [n, cat, None, (self.phase, str(self.op), tuple(t.shape), t.dtype) if self.log is not None else None]
 
@@ -127,19 +128,18 @@ class StorageTracker(TorchDispatchMode):
         self.phase_peak.clear()
         self.phase_peak_info.clear()
 
-    def snapshot(self, name):
-        self.snapshots[name] = self._info()
-
     def set(self, phase, category=None):
         self._settle()
         self.phase = phase
         self.category = category or phase
         self._check(0)
 
-    # -- autograd's gradient accumulation -----------------------------------------------------
+    # -- what autograd does in place with real tensors only ------------------------------------
     # When two gradients meet, the engine adds in place if it holds the last reference to the first one.  Under
-    # any dispatch mode (or with FakeTensors) it adds out of place instead, which a real run would not do.  So the
-    # result of such an addition is counted only from the next op on, unless the old gradient is still alive then.
+    # any dispatch mode (or with FakeTensors) it adds out of place instead, which a real run would not do.  The same
+    # goes for the gradients of indexing, gather and top-k, which write into zeros (areAnyTensorSubclassLike in
+    # torch/csrc/autograd/FunctionsManual.cpp).  So the result of such an op is counted only from the next op on,
+    # unless the old tensor is still alive then.
     def _settle(self):
         if self.pending is None:
             return
@@ -153,10 +153,12 @@ class StorageTracker(TorchDispatchMode):
         self._check(0)
 
     def _is_accumulation(self, func, args, kwargs):
+        if self.phase != "backward" or torch.is_grad_enabled():
+            return False
+        if func in WRITTEN_IN_PLACE:
+            return True
         return (
             func is aten.add.Tensor
-            and self.phase == "backward"
-            and not torch.is_grad_enabled()
             and len(args) == 2
             and not kwargs
             and isinstance(args[1], torch.Tensor)
@@ -180,7 +182,7 @@ class StorageTracker(TorchDispatchMode):
         before = self.total
         cat = None
         if func is aten._to_copy.default and self.phase in ("forward", "head", "backward"):
-            rec = self.live.get(self._key(args[0].untyped_storage())) if args[0].device.type == self.device_type else None
+            rec = self.live.get(self._key(args[0].untyped_storage())) if args[0].device.type == DEVICE_TYPE else None
             if rec is not None and rec[1] in ("param", "frozen_param"):
                 cat = "weight_cast"  # low-precision copy of a weight (autocast)
         for t in (out,) if isinstance(out, torch.Tensor) else tree_leaves(out):
@@ -189,29 +191,9 @@ class StorageTracker(TorchDispatchMode):
                     self.track(t, cat)
                 else:
                     self.track(t)
-        if self.kernel_workspace and func in WORKSPACE:
+        if func in WORKSPACE:
             self._check(WORKSPACE[func](args))
         if self.log is not None:
             if self.total != before:
                 self.log.append((self.phase, str(func), self.total - before, self.total))
         return out
-
-
-class NullTracker:
-    """Stand-in that measures nothing (for runs watched by something else, such as torch.profiler)."""
-
-    peak, peak_info, live = 0, {}, {}
-
-    def __init__(self):
-        self.phase_peak, self.snapshots, self.log = defaultdict(int), {}, []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        return False
-
-    def track(self, *a, **k):
-        pass
-
-    set = snapshot = reset_peaks = track
