@@ -191,13 +191,7 @@ def test_ranges_contain_the_tensors(rows):
 
 def test_no_run_that_ran_out_of_memory_is_comfortable(rows):
     wrong = [row.run.key for row in rows if row.run.outcome == "oom" and row.estimate.verdict == "comfortable"]
-    assert wrong == INT8_OF_2023
-
-
-# One run of 2023, whose rank, targets and attention the source does not give. LLM.int8() also keeps, for each layer, a
-# float16 copy of the weight's columns that belong to outliers in the data (bitsandbytes 0.39 autograd/_functions.py,
-# state.subB): how many these are depends on the data, so no arithmetic reaches them.
-INT8_OF_2023 = ["hfblog-t4-llama-7b-int8-bitsandbytes-none-gc1-s1024-g1"]
+    assert wrong == []
 
 
 def test_few_runs_that_worked_do_not_fit(rows):

@@ -65,7 +65,7 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
     device = device_range(reserved)
     verdict, headroom = None, None
     if memory_bytes is not None:
-        verdict = verdict_for(peak, device, memory_bytes)
+        verdict = verdict_for(peak, device, memory_bytes, recipe)
         headroom = memory_bytes - (device.high if verdict == "comfortable" else device.low)
     return Estimate(
         peak_bytes=peak,
@@ -83,9 +83,14 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
     )
 
 
-def verdict_for(peak: int, device: Range, memory: int) -> str:
-    """Comfortable, tight or not at all, decided in bytes before any rounding."""
-    if peak * 100 <= memory * COMFORTABLE_PERCENT and device.high <= memory:
+def verdict_for(peak: int, device: Range, memory: int, recipe: Recipe) -> str:
+    """Comfortable, tight or not at all, decided in bytes before any rounding.
+
+    LLM.int8() keeps the columns of outliers in 16 bits (bitsandbytes, int8_mixed_scaled_mm), as many as the data has
+    them: what depends on the data is never called comfortable.
+    """
+    roomy = peak * 100 <= memory * COMFORTABLE_PERCENT and device.high <= memory
+    if roomy and recipe.quantization != "int8":
         return "comfortable"
     return "tight" if device.low <= memory else "does_not_fit"
 
@@ -95,6 +100,8 @@ def warnings_for(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
     warnings = ["omits_" + part for part in arch.omitted]
     if recipe.optim.startswith("paged"):
         warnings.append("paged_states")
+    if recipe.quantization == "int8":
+        warnings.append("int8_outliers")
     if any(shape.delta is not None for shape, _ in arch.layer_counts()):
         warnings.append("delta_rule_torch")
     return tuple(warnings)
