@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 
 from . import gemma4
-from .architecture import Architecture, LayerShape
+from .architecture import Architecture
 from .delta import gated_delta_net
 from .experts import sparse_block
 from .latent import latent_attention
 from .parameters import Linear, linears, outer_linears, targets
 from .recipe import Recipe
+from .shapes import LayerShape
 from .states import stream_width, table_width
 from .tape import DEQUANTIZED, GRADIENT, LOGITS, LOSS, NEW, REDUCED, REUSED, SAME, WORKSPACE, Tape, Value
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .architecture import Architecture, LayerShape
+from .architecture import Architecture
 from .parameters import embedding_weights, linears, outer_linears, parameter_count, targets, trainable_parameters
 from .recipe import Recipe
 from .replay import Peaks
+from .shapes import LayerShape
 from .stages import decoder_stage, head_stage, input_requires_grad, inputs_stage
 from .states import (
     adapter_bytes,

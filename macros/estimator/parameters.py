@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .architecture import Architecture, LayerShape
+from .architecture import Architecture
 from .recipe import Recipe
+from .shapes import LayerShape
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .architecture import Architecture, LayerShape
+from .architecture import Architecture
 from .gemma4 import per_layer_inputs
 from .layers import Builder
 from .recipe import Recipe
 from .replay import Peaks, Replay
+from .shapes import LayerShape
 from .states import stream_width
 from .tape import GRADIENT, KINDS, Tape, Value
 
