@@ -236,15 +236,14 @@ const $methods = {
   copy: x => x instanceof $Dict ? $dict(x) : Array.from($array(x)),
   add: (s, x) => { s.set(x, true); },
 };
-const $call = (o, name, ...values) =>
-  o === null || typeof o !== "object" || Array.isArray(o) || o instanceof $Dict ? $methods[name](o, ...values) : o[name](...values);
+const $call = (o, name, own, ...values) =>
+  o === null || typeof o !== "object" || Array.isArray(o) || o instanceof $Dict ? $methods[name](o, ...values) : o[own](...values);
 const $bind = (o, name) => (o.$bound ??= {})[name] ??= o[name].bind(o);
 const $replace = (o, changes) => new o.constructor(...o.constructor.$fields.map(f => Object.hasOwn(changes, f) ? changes[f] : o[f]));
-const $fields = kind => kind.$fields.map(name => ({ name }));
+const $fields = names => names.map(name => ({ name }));
 
 // The boundary: plain objects in, plain objects out.
 const $plain = x => x !== null && typeof x === "object" && Object.getPrototypeOf(Object.getPrototypeOf(x) ?? {}) === null;
 const $in_ = x => Array.isArray(x) ? x.map($in_) : $plain(x) ? $dict(Object.entries(x).map(([key, value]) => [key, $in_(value)])) : x;
-const $out = x => Array.isArray(x) ? x.map($out) : x instanceof $Dict ? Object.fromEntries(x.keys().map(key => [key, $out(x.at(key))]))
-  : x?.constructor?.$compared ? Object.fromEntries(x.constructor.$compared.map(f => [f, $out(x[f])])) : x;
+const $out = x => Array.isArray(x) ? x.map($out) : x instanceof $Dict ? Object.fromEntries(x.keys().map(key => [key, $out(x.at(key))])) : x;
 const $export = f => (...values) => $out(f(...values.map($in_)));

@@ -1,7 +1,6 @@
-"""Translates the subset of Python that portable.py describes into JavaScript, and refuses the rest with file and line.
+"""Writes the modules of a `Program` in JavaScript: expressions, statements, classes; see portable.py for the subset.
 
-`Program` reads the modules and learns their names, `Writer` writes one module. portable.js holds what the operators,
-builtins and containers mean there; the names of its helpers begin with $.
+portable.js holds what the operators, builtins and containers mean there; the names of its helpers begin with $.
 """
 
 from __future__ import annotations
@@ -9,11 +8,14 @@ from __future__ import annotations
 import ast
 import json
 import re
+import string
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from macros.findings import DataErrors, Finding
+from macros.findings import DataErrors
+from macros.program import GLOBAL, MEMBER, TYPES, Known, Module, Program, Signature, assigned, factory_of, is_type_alias
 
 # Python's name → the runtime's, and the keywords that may follow, in the runtime's order.
 BUILTINS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -41,7 +43,6 @@ BUILTINS: dict[str, tuple[str, tuple[str, ...]]] = {
     "zip": ("$zip", ()),
 }
 EMPTY = {"dict": "$dict()", "list": "[]", "set": "$set()", "tuple": "$t()"}
-TYPES = ("bool", "int", "float", "str", "list", "tuple", "dict", "set")
 METHODS = (
     "add append copy count endswith extend get index insert items join keys partition pop remove removeprefix removesuffix"
     " replace rpartition setdefault split startswith update values"
@@ -57,179 +58,6 @@ OPERATORS = {
 }
 COMPARISONS = {ast.Lt: "$lt", ast.LtE: "$le", ast.Gt: "$gt", ast.GtE: "$ge", ast.Eq: "$eq", ast.In: "$in"}
 NEGATIONS = {ast.NotEq: ast.Eq, ast.NotIn: ast.In, ast.IsNot: ast.Is}
-IGNORED_IMPORTS = ("__future__", "typing", "collections.abc")
-DATACLASS_WORDS = ("dataclass", "field", "fields", "replace")
-
-
-@dataclass
-class Signature:
-    """Parameters of a function, method or class."""
-
-    names: list[str]
-    defaults: dict[str, ast.expr] = field(default_factory=dict)
-    rest: str = ""
-
-
-@dataclass
-class Known:
-    """A name of a module: kind "function", "class", "value", "type", "module", "math" or "dataclasses"; js its name there."""
-
-    kind: str
-    js: str
-    signature: Signature | None = None
-    methods: dict[str, Signature] = field(default_factory=dict)
-    properties: set[str] = field(default_factory=set)
-
-
-@dataclass
-class Module:
-    """One file: its tree and the names at its top level."""
-
-    path: str
-    tree: ast.Module
-    names: dict[str, Known] = field(default_factory=dict)
-
-
-class Program:
-    """All modules that the entries import, in the order in which they must run."""
-
-    def __init__(self, read: Callable[[str], str]) -> None:
-        self.read = read
-        self.modules: dict[str, Module] = {}
-        self.findings: list[Finding] = []
-        self.classes: list[Known] = []
-        self.attributes: set[str] = {"name"}  # of the fields of a dataclass
-        self.taken: dict[str, int] = {}
-
-    def refuse(self, path: str, node: ast.AST, message: str) -> str:
-        """Note what is wrong; the text returned stands in for the code."""
-        self.findings.append(Finding(path, getattr(node, "lineno", 0), message))
-        return "null"
-
-    def load(self, path: str) -> Module:
-        """Read a file and, before it, what it imports; learn its names."""
-        if path in self.modules:
-            return self.modules[path]
-        module = Module(path, ast.parse(self.read(path), path))
-        for node in module.tree.body:
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                self._import(module, node)
-        self.modules[path] = module
-        for node in module.tree.body:
-            if isinstance(node, ast.FunctionDef):
-                module.names[node.name] = Known("function", self._unique(node.name), self.signature(path, node.args))
-            elif isinstance(node, ast.ClassDef):
-                module.names[node.name] = self._class(path, node)
-            else:
-                kind = "type" if _is_type_alias(node) else "value"
-                for name in _assigned([node]):
-                    module.names[name] = Known(kind, self._unique(name))
-        return module
-
-    def _unique(self, name: str) -> str:
-        """Modules share one scope in the script: a name ends in _, a name that is taken in _2."""
-        self.taken[name] = self.taken.get(name, 0) + 1
-        return name + ("_" if self.taken[name] == 1 else f"_{self.taken[name]}")
-
-    def _import(self, module: Module, node: ast.Import | ast.ImportFrom) -> None:
-        renamed = [alias for alias in node.names if alias.asname]
-        if renamed:
-            self.refuse(module.path, node, f"import {renamed[0].name} under its own name")
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name != "math":
-                    self.refuse(module.path, node, f"import {alias.name} does not exist in the browser; only math does")
-                module.names[alias.name] = Known("math", "")
-            return
-        source = node.module or ""
-        if source in IGNORED_IMPORTS or source == "dataclasses":
-            for alias in node.names:
-                module.names[alias.name] = Known("dataclasses" if alias.name in DATACLASS_WORDS else "type", alias.name)
-            return
-        folder = module.path.rpartition("/")[0] + "/" if node.level else ""
-        target = folder + source.replace(".", "/")
-        if node.level > 1 or not target.startswith("macros/estimator/"):
-            self.refuse(module.path, node, f"import of {source or '.'}; only math, dataclasses and the estimator's modules are translated")
-            return
-        if not source:
-            for alias in node.names:
-                module.names[alias.name] = Known("module", self.load(f"{target}{alias.name}.py").path)
-            return
-        target += ".py"
-        names = self.load(target).names
-        for alias in node.names:
-            if alias.name in names:
-                module.names[alias.name] = names[alias.name]
-            else:
-                self.refuse(module.path, node, f"{target} has no {alias.name!r}")
-
-    def signature(self, path: str, args: ast.arguments) -> Signature:
-        """The parameters; keyword-only ones follow the others, because calls are resolved here."""
-        if args.kwarg or (args.vararg and args.kwonlyargs):
-            self.refuse(path, args.args[0] if args.args else args.vararg or args.kwarg, "name every parameter; ** and * before keywords are not translated")
-        names = [arg.arg for arg in (*args.posonlyargs, *args.args)]
-        defaults = dict(zip(names[len(names) - len(args.defaults) :], args.defaults))
-        for arg, default in zip(args.kwonlyargs, args.kw_defaults):
-            names.append(arg.arg)
-            if default is not None:
-                defaults[arg.arg] = default
-        for default in defaults.values():
-            if any(isinstance(part, (ast.List, ast.Dict, ast.Set, ast.Call)) for part in ast.walk(default)):
-                self.refuse(path, default, "a default that can change; write None and make it inside")
-        return Signature(names, defaults, args.vararg.arg if args.vararg else "")
-
-    def _class(self, path: str, node: ast.ClassDef) -> Known:
-        known = Known("class", self._unique(node.name), Signature([]))
-        if node.bases or node.keywords:
-            self.refuse(path, node, f"class {node.name} has a base class; write it without inheritance")
-        for part in node.body:
-            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
-                known.signature.names.append(part.target.id)
-                if part.value is not None and _factory(part.value) != "":
-                    known.signature.defaults[part.target.id] = part.value
-            elif isinstance(part, ast.FunctionDef):
-                signature = self.signature(path, part.args)
-                if not signature.names or signature.names[0] != "self":
-                    self.refuse(path, part, f"{part.name} is no method with self")
-                signature.names = signature.names[1:]
-                if part.name == "__init__":
-                    known.signature = signature
-                elif any(isinstance(mark, ast.Name) and mark.id == "property" for mark in part.decorator_list):
-                    known.properties.add(part.name)
-                else:
-                    known.methods[part.name] = signature
-                for inner in ast.walk(part):
-                    if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
-                        self.attributes.add(inner.attr)
-        self.attributes |= {*known.signature.names, *known.properties}
-        self.classes.append(known)
-        return known
-
-
-def _factory(value: ast.expr) -> str | None:
-    """The default_factory of a `field(…)`: its name, "" for a field without default, None for another value."""
-    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "field"):
-        return None
-    given = {keyword.arg: keyword.value for keyword in value.keywords}
-    return ast.unparse(given["default_factory"]) if "default_factory" in given else ""
-
-
-def _is_type_alias(node: ast.stmt) -> bool:
-    value = getattr(node, "value", None)
-    return isinstance(node, ast.Assign) and isinstance(value, ast.Subscript) and ast.unparse(value.value) in TYPES
-
-
-def _assigned(body: Sequence[ast.AST]) -> set[str]:
-    """Names that statements bind, leaving out those of inner functions and comprehensions."""
-    names: set[str] = set()
-    for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            names |= _assigned(list(ast.iter_child_nodes(node)))
-    return names
 
 
 def _short(number: int) -> str:
@@ -240,6 +68,11 @@ def _short(number: int) -> str:
 def literal(value: Any) -> str:
     """JSON that is safe in any script."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def members(names: Iterable[str]) -> str:
+    """Attributes by name."""
+    return literal([MEMBER + name for name in names])
 
 
 def _is_simple(node: ast.expr) -> bool:
@@ -333,10 +166,10 @@ class Writer:
         if known is not None and known.kind == "module":
             return self.value(node, self.program.modules[known.js].names.get(node.attr), ast.unparse(node))
         if own and node.attr in self.owner.methods:
-            return f'$bind(this,"{node.attr}")'
+            return f'$bind(this,"{MEMBER}{node.attr}")'
         if node.attr not in self.program.attributes:
             return self.refuse(node, f"no translated class has an attribute {node.attr!r}; methods are called or bound to self")
-        return f"{self.write(node.value)}.{node.attr}"
+        return f"{self.write(node.value)}.{MEMBER}{node.attr}"
 
     def _BinOp(self, node: ast.BinOp) -> str:
         if type(node.op) not in OPERATORS:
@@ -431,7 +264,7 @@ class Writer:
         depth, texts = 0, []
         for generator in node.generators:
             source = self.array(generator.iter, True)
-            self.enter(sorted(_assigned([generator.target])))
+            self.enter(sorted(assigned([generator.target])))
             depth += 1
             target = self.pattern(generator.target, True)
             texts.append((source + "".join(f".filter({target}=>{self.test(test)})" for test in generator.ifs), target))
@@ -548,11 +381,11 @@ class Writer:
             values = self.builtin_arguments(node, ())
             if not classes:
                 return f"$methods.{name}({receiver}{',' * bool(values)}{values})"
-            return f'$call({receiver},"{name}"{"," * bool(values)}{values})'
+            return f'$call({receiver},"{name}","{MEMBER}{name}"{"," * bool(values)}{values})'
         if len(candidates) != 1:
             says = "more than one class has it, so pass by position" if candidates else f"methods of builtins are {', '.join(METHODS)}"
             return self.refuse(node, f"no method {name!r} takes these arguments; {says}")
-        return f"{receiver}.{name}({candidates.pop()})"
+        return f"{receiver}.{MEMBER}{name}({candidates.pop()})"
 
     def builtin_arguments(self, node: ast.Call, keywords: tuple[str, ...]) -> str:
         """Positional arguments, a generator as an array, then the allowed keywords by position."""
@@ -602,10 +435,12 @@ class Writer:
 
     def dataclass_call(self, node: ast.Call, name: str) -> str:
         if name == "replace" and len(node.args) == 1:
-            changes = ",".join(f"{keyword.arg}:{self.write(keyword.value)}" for keyword in node.keywords)
+            changes = ",".join(f"{MEMBER}{keyword.arg}:{self.write(keyword.value)}" for keyword in node.keywords)
             return f"$replace({self.write(node.args[0])},{{{changes}}})"
         if name == "fields" and len(node.args) == 1:
-            return f"$fields({self.kind(node.args[0])})"
+            known = self.find(node.args[0].id) if isinstance(node.args[0], ast.Name) else None
+            if known is not None and known.kind == "class":
+                return f"$fields({literal(known.signature.names)})"
         return self.refuse(node, f"{name} stands in a dataclass only")
 
     # ---- statements ----
@@ -660,7 +495,7 @@ class Writer:
         if isinstance(target, ast.Name):
             return self.scopes[-1][target.id].js
         if isinstance(target, ast.Attribute):
-            return f"{self.write(target.value)}.{target.attr}"
+            return f"{self.write(target.value)}.{MEMBER}{target.attr}"
         return self.refuse(target, f"assignment to {ast.unparse(target)[:60]!r}; assign to names, attributes or items")
 
     def _AugAssign(self, node: ast.AugAssign) -> str:
@@ -708,7 +543,7 @@ class Writer:
         """Parameters and body; names that it binds are declared first, because Python has no blocks."""
         start = ""
         defaults = {name: self.write(value) for name, value in signature.defaults.items()}
-        bound = sorted(_assigned(node.body) - {*signature.names, signature.rest})
+        bound = sorted(assigned(node.body) - {*signature.names, signature.rest})
         method = self.owner is not None and not arrow
         self.enter([*signature.names, *([signature.rest] if signature.rest else []), *bound], {"self": Local("this")} if method else None)
         names = {name: local.js for name, local in self.scopes[-1].items()}
@@ -736,7 +571,7 @@ class Writer:
             return f"function {names[node.name].js}{self.function(node, names[node.name].signature)}"
         if isinstance(node, ast.ClassDef):
             return self.classliteral(node)
-        if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_type_alias(node):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or is_type_alias(node):
             return ""
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return ""
@@ -769,16 +604,16 @@ class Writer:
             signature = known.signature
             defaults = {name: self.default(value) for name, value in signature.defaults.items()}
             parameters = ",".join(f"_{name}" + (f"={defaults[name]}" if name in defaults else "") for name in signature.names)
-            assigned = "".join(f"this.{name}=_{name};" for name in starts)
+            assigned = "".join(f"this.{MEMBER}{name}=_{name};" for name in starts)
             frozen = "Object.freeze(this)" if options.get("frozen") else ""
-            fields = f"static $fields={literal(starts)};" + ("" if options.get("eq") is False else f"static $compared={literal(compared)};")
+            fields = f"static $fields={members(starts)};" + ("" if options.get("eq") is False else f"static $compared={members(compared)};")
             parts.insert(0, f"{fields}constructor({parameters}){{{assigned}{frozen}}}")
         self.owner = None
         return f"class {known.js}{{{''.join(parts)}}}"
 
     def default(self, value: ast.expr) -> str:
         """The default of a field."""
-        factory = _factory(value)
+        factory = factory_of(value)
         if factory is None:
             return self.write(value)
         return EMPTY[factory] if factory in EMPTY else self.refuse(value, f"default_factory is one of {', '.join(EMPTY)}")
@@ -791,24 +626,35 @@ class Writer:
         text = self.function(node, signature)
         if node.name == "__init__":
             return "constructor" + text.removesuffix("return null}") + ("}" if text.endswith("return null}") else "")
-        return f"{'get ' if decorators else ''}{node.name}{text}"
+        return f"{'get ' if decorators else ''}{MEMBER}{node.name}{text}"
+
+
+def shorten(code: str) -> str:
+    """Marked names made as short as they are frequent; `name` stays, because the runtime writes it."""
+    for mark, letters in ((GLOBAL, string.ascii_uppercase), (MEMBER, string.ascii_lowercase)):
+        counts = Counter(re.findall(rf"{mark}(\w+)", code))
+        short = (first + second for second in ("", *string.ascii_letters, *string.digits) for first in letters)
+        names = {name: "name" if name == "name" else next(short) for name, _ in counts.most_common()}
+        code = re.sub(rf"{mark}(\w+)", lambda found: names[found[1]], code)
+    return code
 
 
 def translate(entries: Sequence[str], read: Callable[[str], str]) -> str:
     """The script of the modules at `entries` (paths; `read` gives their text) and of what they import, without the runtime.
 
-    It ends by returning an object of the entries' public functions, and `$in_`, which makes plain objects into dictionaries. Raises `DataErrors` with every refusal.
+    It ends by returning an object of the entries' public functions, and `$in_`, which makes plain objects into
+    dictionaries. Raises `DataErrors` with every refusal.
     """
     program = Program(read)
     modules = [program.load(path) for path in entries]
-    texts = [Writer(program, module).script() for module in program.modules.values()]
+    code = "\n".join(Writer(program, module).script() for module in program.modules.values())
     if program.findings:
         raise DataErrors(program.findings)
     public = {
-        name: known.js
+        node.name: module.names[node.name].js
         for module in modules
-        for name, known in module.names.items()
-        if known.kind == "function" and not name.startswith("_") and f"function {known.js}(" in texts[list(program.modules.values()).index(module)]
+        for node in module.tree.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
     }
-    exports = ",".join(f"{name}:$export({js})" for name, js in public.items())
-    return "\n".join(texts) + f"\nreturn {{{exports},$in_}};\n"
+    exports = "".join(f"{name}:$export({js})," for name, js in public.items())
+    return shorten(f"{code}\nreturn {{{exports}$in_}};\n")
