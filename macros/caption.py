@@ -81,6 +81,8 @@ _QUIET: Mapping[str, Any] = {
 }
 # Conditions of a run itself; every other one belongs to a method, which may have its own value.
 _OF_RUN = ("model", "method", "gpu", "preset")
+# Warnings about parts of a published model that are left out.
+_OMITS = "omits_"
 # More places than these are no explanation of where a value holds.
 _MOST_PLACES = 6
 # Columns that depend on what a card offers.
@@ -214,7 +216,7 @@ def sentences(language: Language, runs: Sequence[Run], shown: Collection[str]) -
     """The whole caption of figures of runs: conditions, evidence, warnings."""
     held = " · ".join(conditions(language, runs, shown))
     lines = [language.text("caption.conditions", conditions=held), _evidence(language, runs, shown)]
-    return lines + _warnings(language, runs)
+    return lines + list(dict.fromkeys(_warnings(language, runs).values()))
 
 
 Settings = dict[tuple[str, str], str | None]
@@ -258,9 +260,10 @@ class Note:
     def hold_for(self, runs: Sequence[Run], shown: Collection[str]) -> None:
         """The conditions of runs, without the keys that are `shown`, and what stands behind the figures."""
         language, told = self._language, self._told
-        conditions, evidence, *warnings = whole = sentences(language, runs, shown)
+        conditions, evidence, *_ = whole = sentences(language, runs, shown)
         settings = _settings(language, runs, shown)
         self._whole += whole
+        warnings = _warnings(language, runs)
         if told.settings:
             fresh = _differing(language, runs, shown, settings, told.settings)
             key = "caption.as_above.but" if fresh else "caption.as_above"
@@ -270,10 +273,12 @@ class Note:
             self._new += [conditions, evidence]
         if evidence != told.evidence:
             self._new.append(evidence)
-        warned = {(run.name, key) for run in runs for key in run.warnings}
-        if not warned <= told.warned:
-            self._new += warnings
-        told.warned |= warned
+        for key, warning in warnings.items():
+            warned = {(run.name, key) for run in runs if key in run.warnings}
+            # That a model has more than its text part may be opened; what changes the figures may not be overlooked.
+            if self._as_above is None or not (warned <= told.warned or key.startswith(_OMITS)):
+                self._new.append(warning)
+            told.warned |= warned
 
     def written(self) -> Markup:
         """The caption's HTML, empty if there is nothing to say."""
@@ -323,16 +328,16 @@ def _differing(
     return list(differing.values())
 
 
-def _warnings(language: Language, runs: Sequence[Run]) -> list[str]:
-    """What is not modelled, each once, naming the models where it does not hold for all."""
-    lines = []
-    for key in dict.fromkeys(key for run in runs for key in run.warnings):
+def _warnings(language: Language, runs: Sequence[Run]) -> dict[str, str]:
+    """What is not modelled, each once, naming the models where it does not hold for all; left-out parts last."""
+    lines = {}
+    for key in sorted(dict.fromkeys(key for run in runs for key in run.warnings), key=lambda key: key.startswith(_OMITS)):
         warning = language.text(f"warning.{key}")
         warned = dict.fromkeys(run.name for run in runs if key in run.warnings)
         if len(warned) < len({run.name for run in runs}):
             warning = language.text("caption.warned", where=language.listing(warned), warning=warning)
-        lines.append(warning)
-    return list(dict.fromkeys(lines))
+        lines[key] = warning
+    return lines
 
 
 def _evidence(language: Language, runs: Sequence[Run], shown: Collection[str]) -> str:

@@ -478,3 +478,12 @@ def test_a_default_that_was_not_so_above_is_named(say):
     tables = [f'table({runs.format(value)}, rows="model", across="method", cell="peak")' for value in ("false", "true")]
     second = say("".join(f"{{{{ {table} }}}}" for table in tables)).split("<figcaption")[2]
     assert "Conditions as above, here: with preparation for k-bit training." in second
+
+
+def test_a_left_out_part_is_told_in_full_once_and_a_changed_figure_each_time(say):
+    table = '{{{{ table(compare(model={}, method=["lora"]), rows="model", across="method", cell="peak") }}}}'
+    llama, newer = table.format('["llama-3.1-8b"]'), table.format('["qwen3.5-4b", "qwen3.5-9b"]')
+    seen, opened = say(llama + newer).split("<figcaption")[2].split("<details")
+    assert "plain PyTorch" in seen and "vision part" not in seen
+    assert "plain PyTorch" in opened and "vision part" in opened
+    assert "vision part" in say(newer)
