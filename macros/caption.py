@@ -331,7 +331,8 @@ def _differing(
 def _warnings(language: Language, runs: Sequence[Run]) -> dict[str, str]:
     """What is not modelled, each once, naming the models where it does not hold for all; left-out parts last."""
     lines = {}
-    for key in sorted(dict.fromkeys(key for run in runs for key in run.warnings), key=lambda key: key.startswith(_OMITS)):
+    found = dict.fromkeys(key for run in runs for key in run.warnings)
+    for key in sorted(found, key=lambda key: key.startswith(_OMITS)):
         warning = language.text(f"warning.{key}")
         warned = dict.fromkeys(run.name for run in runs if key in run.warnings)
         if len(warned) < len({run.name for run in runs}):
