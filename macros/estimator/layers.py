@@ -123,15 +123,20 @@ class Builder:
     def dora(self, x: Value, result: Value, name: str) -> Value:
         """DoraLinearLayer.forward: (m - 1) · base + m · lora · scaling, m the magnitude over the norm of the new weight.
 
-        The norm is taken without a gradient, but of full-size tensors: the product of the adapters with an identity
-        matrix, then weight, scaled product and their sum in the dtype of x. Source: peft/tuners/lora/dora.py.
+        The norm is taken without a gradient, but of full-size tensors: an identity matrix goes through both adapters,
+        and its copy in the compute dtype, which the first product saves, lives until the end; then come the weight,
+        the scaled product and their sum in the dtype of x. Source: peft/tuners/lora/dora.py.
         """
         linear, tape = self.linears[name], self.tape
         width = self.recipe.adapter_bytes
-        identity = linear.inputs * linear.inputs * (width + (2 if self.recipe.autocast and width == 4 else 0))
-        product = linear.weight * (2 if self.recipe.autocast else width)
-        copies = 3 if x.width == result.width and not self.quantized else 4
-        scratch = max(identity, product + (copies - 1) * linear.weight * x.width)
+        compute = 2 if self.recipe.autocast else width
+        identity = linear.inputs * linear.inputs
+        copies = 2 if x.width == result.width and not self.quantized else 3
+        if compute != x.width:
+            copies += 1
+        late = identity * compute + linear.weight * compute + copies * linear.weight * x.width
+        early = identity * (width + (compute if compute != width else 0)) + linear.weight * compute
+        scratch = max(early, late)
         magnitude = tape.weight(linear.outputs, width, True)
         norm = Value(0, scratch, 0, 1, False, WORKSPACE)
         scale = tape.custom([magnitude], Value(0, linear.outputs, 0, width, True, 0), [], [(magnitude, NEW)], norm)
@@ -163,20 +168,24 @@ class Builder:
             result = tape.custom([result], tape.like(result), [], [(result, SAME)])
         if not recipe.autocast:
             x = tape.to(x, recipe.adapter_bytes)
-        output = tape.to(self.adapter(x, result, name), result.width)
+        output = self.adapter(x, result, name)
+        if not recipe.autocast:
+            output = tape.to(output, result.width)
         tape.hold(x)
         return tape.add(result, output)
 
     def matmul_int8(self, x: Value, linear: Linear, dequantized: Value) -> Value:
         """MatMul8bitLt: the input in float16 and in int8, an int32 product; the weight is dequantised for the backward.
 
-        The input is kept as an attribute of the op, so it stays even under checkpointing, until the graph is gone.
+        The input is kept as an attribute of the op in the first forward, where checkpointing does not reach it; a
+        recomputation that is not reentrant makes no op that would keep it.
         """
-        tape = self.tape
+        tape, recipe = self.tape, self.recipe
+        kept = [] if recipe.gradient_checkpointing and not recipe.use_reentrant else [x]
         output = Value(linear.outputs, 0, 0, x.width, False, 0)
         forward = Value(3 * linear.inputs + 4 * linear.outputs, 0, 0, 1, False, WORKSPACE)
         tape.pin(x)
-        return tape.custom([x], output, [x], [(x, NEW)], forward, dequantized)
+        return tape.custom([x], output, kept, [(x, NEW)], forward, dequantized)
 
     # ---- attention ----
     def rotary(self, x: Value, table: Value) -> Value:
@@ -540,6 +549,12 @@ class Builder:
             wide += 4 * trained * arch.hidden_size
         if weight.requires_grad and weight.width != 4:
             wide += 4 * arch.vocab_size * arch.hidden_size
+        if weight.width != compute and arch.vocab_size > TRL_VOCABULARY_CHUNK:
+            # The cast of one tile is still bound while the next one is made.
+            following = min(TRL_VOCABULARY_CHUNK, arch.vocab_size - TRL_VOCABULARY_CHUNK)
+            wide += following * arch.hidden_size * compute
+        if hidden.width != compute and trained > TRL_TOKEN_CHUNK:
+            wide += min(TRL_TOKEN_CHUNK, trained - TRL_TOKEN_CHUNK) * arch.hidden_size * compute
         backward = Value(0, wide, 0, 1, False, LOGITS)
         grads = [(weight, NEW), (chosen, NEW)]
         tape.custom([chosen, vectors], Value(0, 1, 0, 4, False, LOSS), [chosen, vectors], grads, forward, backward)
@@ -558,13 +573,15 @@ class Builder:
             chunk = chunk * 2
         compute = 2 if recipe.autocast else hidden.width
         buffer = min(chunk, tokens) * arch.vocab_size * compute
-        if weight.width != compute and not weight.requires_grad:
-            buffer += arch.vocab_size * arch.hidden_size * compute
+        if weight.width != compute:
+            # The product with the transposed head casts it anew for every chunk; a trained head's own cast is cached
+            # beside that from the first chunk's gradient on.
+            casts = 2 if weight.requires_grad and chunk < tokens else 1
+            buffer += casts * arch.vocab_size * arch.hidden_size * compute
         tape.tag = "loss"
         saved = [tape.record([], Value(hidden.per_token, 0, 0, hidden.width, False, LOSS), [], [])]
         grads = [(hidden, REUSED)]
         if weight.requires_grad:
-            tape.matmul_input(weight)
             saved.append(tape.record([], Value(0, weight.fixed, 0, weight.width, False, GRADIENT), [], []))
             grads.append((weight, REUSED))
         loss = Value(1, 0, 0, 4, False, LOSS)

@@ -21,6 +21,7 @@ from .states import (
     master_bytes,
     optimizer_state_bytes,
     optimizer_temporary_bytes,
+    hidden_width,
     stream_width,
     weight_bytes,
 )
@@ -252,7 +253,7 @@ class Step:
     def __init__(self, arch: Architecture, recipe: Recipe):
         self.arch = arch
         self.recipe = recipe
-        self.width = stream_width(recipe)
+        self.width = hidden_width(recipe)
         self.accumulating = recipe.gradient_accumulation_steps > 1
         self.input_is_leaf = (
             recipe.adapted and recipe.gradient_checkpointing and "embed_tokens" not in recipe.modules_to_save
@@ -398,5 +399,5 @@ class Step:
         if not trained:
             return state
         if self.accumulating or (arch.tie_word_embeddings and not recipe.adapted):
-            state.plus("backward_temporaries", 0, embedding_weights(arch) * self.width, 0)
+            state.plus("backward_temporaries", 0, embedding_weights(arch) * stream_width(recipe), 0)
         return state.plus("backward_temporaries", self.width * arch.hidden_size, 0, 0)

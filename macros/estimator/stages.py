@@ -10,7 +10,7 @@ from .layers import Builder
 from .recipe import Recipe
 from .replay import Peaks, Replay
 from .shapes import LayerShape
-from .states import stream_width
+from .states import hidden_width, stream_width
 from .tape import GRADIENT, KINDS, Tape, Value
 
 
@@ -40,7 +40,7 @@ def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked:
     """One decoder layer; the input of the first has no gradient where only adapters are trained."""
     tape = Tape(recipe.autocast)
     tape.tag = "layer"
-    source = tape.tensor(arch.hidden_size, stream_width(recipe), not first or input_requires_grad(recipe))
+    source = tape.tensor(arch.hidden_size, hidden_width(recipe), not first or input_requires_grad(recipe))
     builder = Builder(arch, recipe, tape, shape, masked)
     builder.decoder_layer(source)
     stored, retained = forms(builder.stored), forms(tape.saved_upstream(builder.stored))
@@ -102,7 +102,7 @@ def input_requires_grad(recipe: Recipe) -> bool:
 def head_stage(arch: Architecture, recipe: Recipe) -> Stage:
     """Final norm, head and loss, forwards and backwards."""
     tape = Tape(recipe.autocast)
-    source = tape.tensor(arch.hidden_size, stream_width(recipe), True)
+    source = tape.tensor(arch.hidden_size, hidden_width(recipe), True)
     logits = Builder(arch, recipe, tape, arch.layers[-1], False).head(source)
     replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
     replay.forward(source, False)

@@ -66,6 +66,18 @@ def stream_width(recipe: Recipe) -> int:
     return 4 if recipe.upcast else recipe.weight_bytes
 
 
+def hidden_width(recipe: Recipe) -> int:
+    """Bytes of one element of the hidden states between the layers.
+
+    DoRA's float32 magnitude makes the adapted layers' results float32, and over a quantised base PEFT does not cast
+    them back under autocast (peft/tuners/lora/bnb.py), so that the residual stream is float32 from the first layer on.
+    """
+    ends = ("o_proj", "down_proj")
+    reached = recipe.target_modules == "all-linear" or any(name in recipe.target_modules for name in ends)
+    widened = recipe.use_dora and recipe.method == "qlora" and recipe.autocast and recipe.adapter_bytes == 4
+    return 4 if widened and reached else stream_width(recipe)
+
+
 def table_width(recipe: Recipe) -> int:
     """Bytes of one element of embeddings and head."""
     return 2 if recipe.upcast and recipe.kbit_tables == "bfloat16" else stream_width(recipe)
