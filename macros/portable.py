@@ -1,48 +1,65 @@
 """Translates the estimator and the data that the calculator needs into one plain script, so that a browser runs the same functions.
 
 The script is the runtime of portable.js, the code of `ENTRIES` with everything they import, and the data. It needs no
-fetch and no module, so it runs under `script-src 'self'` and from file://, and attaches one object, `vramGuide`:
-the public functions of `ENTRIES` (plain objects in and out) and `data`. A ValueError is thrown with its sentence.
+fetch and no module, so it runs under `script-src 'self'` and from file://. It attaches one object, `vramGuide`: the public
+functions of `ENTRIES` (plain objects in and out; `estimate_keys` has its data already) and `data`. A ValueError is thrown
+with its sentence. A part of the estimator that is new is in the script as soon as these modules import it.
 
-The subset of Python, as strict as it has to be for equal answers; anything else is refused with `path:line`:
+The subset of Python, as strict as equal answers need; anything else is refused with `path:line` and what to write:
 
 statements   def (also inside a def, without nonlocal), class, assignment also to tuples, attributes and items, += and its
              kin, if, for, while, break, continue, pass, return, del d[k], raise ValueError(…)
-expressions  + - * / // % ** (whole exponents), comparisons also chained, `in`, `is`, and/or/not, conditional, calls with
-             keywords, defaults and *args, displays with * and **, comprehensions, lambda, slices without a step or
-             with -1, f-strings with {x} and {x!r}
+expressions  + - * / // % ** (whole exponents), comparisons also chained, in, is, and/or/not, conditional, calls with
+             keywords, defaults and *args, displays with * and **, comprehensions, lambda, slices without a step or with
+             -1, f-strings with {x} and {x!r}
 classes      plain ones and @dataclass (frozen, slots, fields with defaults or default_factory): methods, @property,
              __init__; no inheritance, no other dunder
-builtins     those of `BUILTINS`, math.ceil and math.floor, dataclasses' field, fields and replace, dict.fromkeys
-methods      those of `METHODS` on strings, lists, dictionaries and sets
+builtins     abs all any bool dict dict.fromkeys enumerate float id int isinstance len list max min range reversed set
+             sorted str sum tuple zip; math.ceil math.floor; dataclasses' field fields replace
+methods      of strings: endswith join partition removeprefix removesuffix replace rpartition split startswith; of lists:
+             append copy count extend index insert pop remove; of dictionaries: copy get items keys pop setdefault update
+             values; of sets: add
+imports      math, dataclasses, typing and modules of the estimator, under their own names
 
-Traps that no check sees: a whole float and an int are one number here, arithmetic with a bool throws;
-ints must stay within 2^53; generators are evaluated at once; a set has no order, so sort it first.
+Traps that no check sees: a whole float and an int are one number here, arithmetic with a bool throws; ints must stay
+within 2^53 (`script(checked=True)` throws above it); generators are evaluated at once; a set has no order, so sort it;
+str.upper, round, log and formats differ between the engines and are left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from macros.dataset import Dataset, load
 from macros.estimator import architecture_from_config
 from macros.estimator.recipe import applicable_keys
+from macros.expressions import literal
 from macros.findings import DataErrors
-from macros.translator import literal, translate
+from macros.translator import translate
 
 ROOT = Path(__file__).parent.parent
 ENTRIES = ("macros/browser.py", "macros/estimator/units.py")
 
 
-def script(dataset: Dataset, checked: bool = False) -> str:
-    """The whole script of the calculator; `checked` makes it throw at a whole number above 2^53."""
-    code = translate(ENTRIES, lambda path: (ROOT / path).read_text(encoding="utf-8"))
+def source(path: str) -> str:
+    """The text of one of the repository's files."""
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def script(dataset: Dataset, checked: bool = False, read: Callable[[str], str] = source) -> str:
+    """The whole script of the calculator; the same data and code give the same text.
+
+    checked   throw at a whole number above 2^53, which the browser would round
+    read      where the code comes from
+
+    Raises `DataErrors` with every construct that cannot be translated, as `path:line`.
+    """
     return (
-        f'"use strict";(()=>{{\nconst {{$in_,...api}}=(()=>{{\n{runtime(checked)}{code}}})();\n'
+        f'"use strict";(()=>{{\nconst {{$in_,...api}}=(()=>{{\n{runtime(checked)}{translate(ENTRIES, read)}}})();\n'
         f"const data={literal(data(dataset))},known=$in_(data);\n"
         "globalThis.vramGuide={...api,data,estimate_keys:keys=>api.estimate_keys(known,keys)};\n})();\n"
     )
@@ -50,7 +67,7 @@ def script(dataset: Dataset, checked: bool = False) -> str:
 
 def runtime(checked: bool = False) -> str:
     """portable.js without comments and indentation."""
-    text = (Path(__file__).with_suffix(".js")).read_text(encoding="utf-8")
+    text = source("macros/portable.js")
     if checked:
         text = text.replace("$CHECKED = false", "$CHECKED = true")
     lines = (line.strip() for line in text.splitlines())
@@ -61,7 +78,12 @@ def data(dataset: Dataset) -> dict[str, Any]:
     """What the calculator knows of models, cards and presets: only what the estimator reads, and what a list shows."""
     return {
         "models": {
-            model.key: {"name": model.name, "config": _shape(model.config), "omits": list(model.omits), "history": model.history}
+            model.key: {
+                "name": model.name,
+                "config": _shape(model.config),
+                "omits": list(model.omits),
+                "history": model.history,
+            }
             for model in dataset.models
         },
         "gpus": {
@@ -69,7 +91,10 @@ def data(dataset: Dataset) -> dict[str, Any]:
             for gpu in dataset.gpus
         },
         "presets": {
-            preset.key: {"name": preset.name, "keys": {method.key: _applicable(preset.defaults(method.key), method.key) for method in dataset.methods}}
+            preset.key: {
+                "name": preset.name,
+                "keys": {method.key: _applicable(preset.defaults(method.key), method.key) for method in dataset.methods},
+            }
             for preset in dataset.presets
         },
     }

@@ -1,6 +1,6 @@
 """The modules that the calculator needs, what each name in them is, and what cannot be translated about it.
 
-translator.py writes the script; what is refused here is what no single expression shows: imports, parameters, classes.
+expressions.py and translator.py write the script; what is refused here is what no single expression shows: imports, parameters, classes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ class Signature:
 
 @dataclass
 class Known:
-    """A name of a module: kind "function", "class", "value", "type", "module", "math" or "dataclasses"; js its name there."""
+    """A name of a module.
+
+    kind   "function", "class", "value", "type", "module", "math" or "dataclasses"
+    js     its marked name in the script; of a module its path
+    """
 
     kind: str
     js: str
@@ -106,7 +110,11 @@ class Program:
         folder = module.path.rpartition("/")[0] + "/" if node.level else ""
         target = folder + source.replace(".", "/")
         if node.level > 1 or not target.startswith("macros/estimator/"):
-            self.refuse(module.path, node, f"import of {source or '.'}; only math, dataclasses and the estimator's modules are translated")
+            self.refuse(
+                module.path,
+                node,
+                f"import of {source or '.'}; only math, dataclasses and the estimator's modules are translated",
+            )
             return
         if not source:
             for alias in node.names:
@@ -123,7 +131,11 @@ class Program:
     def signature(self, path: str, args: ast.arguments) -> Signature:
         """The parameters; keyword-only ones follow the others, because calls are resolved here."""
         if args.kwarg or (args.vararg and args.kwonlyargs):
-            self.refuse(path, args.args[0] if args.args else args.vararg or args.kwarg, "name every parameter; ** and * before keywords are not translated")
+            self.refuse(
+                path,
+                args.args[0] if args.args else args.vararg or args.kwarg,
+                "name every parameter; ** and * before keywords are not translated",
+            )
         names = [arg.arg for arg in (*args.posonlyargs, *args.args)]
         defaults = dict(zip(names[len(names) - len(args.defaults) :], args.defaults))
         for arg, default in zip(args.kwonlyargs, args.kw_defaults):
