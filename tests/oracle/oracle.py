@@ -187,13 +187,21 @@ class Run:
         with fake_friendly_peft(), torch.device(DEVICE):
             self.model = get_peft_model(self.base, adapters, autocast_adapter_dtype=self.recipe.adapters == "fp32")
         self.model.train()
+        self.renew_trained()
+
+    def renew_trained(self) -> None:
+        """Give what is trained storages of its own (copies of fake tensors are not counted right) and its dtype.
+
+        SFTTrainer casts all of it to bf16 beside a quantised base, but for DoRA's magnitudes.
+        """
         dtype = DTYPES[self.recipe.adapters]
+        cast = self.recipe.quantized and dtype == torch.bfloat16
         for module in self.model.modules():
             for name, parameter in module._parameters.items():
-                if parameter is not None and parameter.requires_grad and parameter.dtype != dtype and self.recipe.quantized:
-                    # SFTTrainer casts what is trained beside a quantised base, but for DoRA's magnitudes.
-                    if dtype == torch.bfloat16 and not type(module).__name__.startswith("Dora"):
-                        module._parameters[name] = nn.Parameter(torch.empty_like(parameter, dtype=dtype))
+                if parameter is not None and parameter.requires_grad:
+                    magnitude = type(module).__name__.startswith("Dora")
+                    new = torch.empty_like(parameter, dtype=dtype if cast and not magnitude else parameter.dtype)
+                    module._parameters[name] = nn.Parameter(new)
         for name, parameter in self.model.named_parameters():
             if "lora_A" in name and parameter.dtype != dtype:
                 raise RuntimeError(f"adapter dtype {parameter.dtype}")
