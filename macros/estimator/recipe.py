@@ -219,6 +219,20 @@ def applicable_keys(method: str) -> tuple[str, ...]:
     return tuple(keys)
 
 
+def with_defaults(given: dict[str, object], defaults: dict[str, object]) -> dict[str, object]:
+    """The keys that somebody gave over those of a preset that apply to the method.
+
+    What hangs on a key that was given is that key's to decide, not the preset's.
+    """
+    method = given.get("method")
+    applicable = applicable_keys(method) if isinstance(method, str) and method in METHODS else ()
+    keys = {key: value for key, value in defaults.items() if key in applicable}
+    for decides, hanging in (("precision", "base_dtype"), ("quantization", "double_quant")):
+        if decides in given and hanging in keys:
+            del keys[hanging]
+    return {**keys, **given}
+
+
 def recipe_from_keys(keys: dict[str, object]) -> Recipe:
     """A complete recipe from the keys that somebody gave.
 
