@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from macros.estimator.architecture import Architecture, architecture_from_config
 from macros.estimator.fit import Estimate, estimate
-from macros.estimator.recipe import recipe_from_keys
+from macros.estimator.recipe import recipe_from_keys, with_defaults
 
 DEFAULT_PRESET = "transformers-peft"
 REFERENCES = ("model", "config", "gpu", "preset")
@@ -32,7 +32,7 @@ def estimate_keys(data: dict[str, object], keys: dict[str, object]) -> dict[str,
     if preset is None:
         preset = DEFAULT_PRESET if DEFAULT_PRESET in data["presets"] else None
     defaults = _record(data, "presets", preset)["keys"].get(_text(given.get("method")), {}) if preset is not None else {}
-    result = estimate(architecture, recipe_from_keys({**defaults, **given}), memory)
+    result = estimate(architecture, recipe_from_keys(with_defaults(given, defaults)), memory)
     return {
         "conditions": {"model": name, "gpu": gpu, "preset": preset, **result.conditions},
         "warnings": [*result.warnings, *["omits_" + part for part in omits]],

@@ -36,7 +36,6 @@ from typing import Any
 
 from macros.dataset import Dataset, load
 from macros.estimator import architecture_from_config
-from macros.estimator.recipe import applicable_keys
 from macros.expressions import literal
 from macros.findings import DataErrors
 from macros.translator import translate
@@ -93,15 +92,11 @@ def data(dataset: Dataset) -> dict[str, Any]:
         "presets": {
             preset.key: {
                 "name": preset.name,
-                "keys": {method.key: _applicable(preset.defaults(method.key), method.key) for method in dataset.methods},
+                "keys": {method.key: preset.defaults(method.key) for method in dataset.methods},
             }
             for preset in dataset.presets
         },
     }
-
-
-def _applicable(keys: dict[str, Any], method: str) -> dict[str, Any]:
-    return {key: value for key, value in keys.items() if key in applicable_keys(method)}
 
 
 def _shape(config: Any) -> dict[str, Any]:
