@@ -11,7 +11,8 @@ export DISABLE_MKDOCS_2_WARNING = true
 
 .PHONY: build serve test check preview benchmark lock clean
 
-build: .venv/locked  ## the site into site/, strictly
+build: .venv/locked  ## check everything, then the site into site/, strictly
+	$(BIN)/python -m macros check
 	$(MKDOCS) build --strict
 
 serve: .venv/locked  ## the site on http://127.0.0.1:8000/, rebuilt at each edit
