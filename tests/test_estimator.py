@@ -360,6 +360,22 @@ def test_a_wrong_config_names_the_key(change, message):
         run(LLAMA_8B | change, method="lora")
 
 
+@pytest.mark.parametrize(
+    ("family", "key", "value", "message"),
+    [
+        ("qwen3-30b-a3b", "decoder_sparse_step", 0, "decoder_sparse_step must be a whole number from 1 to 512, got 0"),
+        ("qwen3-30b-a3b", "decoder_sparse_step", "2", "decoder_sparse_step must be a whole number from 1 to 512, got '2'"),
+        ("qwen3-30b-a3b", "mlp_only_layers", True, "mlp_only_layers must be a list of layer numbers, got True"),
+        ("qwen3-30b-a3b", "mlp_only_layers", ["0"], "mlp_only_layers must be a list of layer numbers, got ['0']"),
+        ("glm-4.7-flash", "first_k_dense_replace", -1, "first_k_dense_replace must be a whole number from 0 to 512, got -1"),
+        ("smollm3-3b", "no_rope_layer_interval", 0, "no_rope_layer_interval must be a whole number from 1 to 512, got 0"),
+    ],
+)
+def test_a_wrong_count_of_layers_names_the_key(family, key, value, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        run(dict(load(Path(__file__).parent.parent).models[family].config) | {key: value}, method="lora")
+
+
 def test_a_nested_text_config_is_taken():
     nested = {"model_type": "gemma3", "text_config": GEMMA_3_1B, "vision_config": {}}
     result = run(nested, method="lora")

@@ -18,6 +18,10 @@ LIMITS = {
     "intermediate_size": 524288,
     "num_hidden_layers": 512,
     "full_attention_interval": 512,
+    "decoder_sparse_step": 512,
+    "first_k_dense_replace": 512,
+    "max_window_layers": 512,
+    "no_rope_layer_interval": 512,
     "linear_num_key_heads": 1024,
     "linear_num_value_heads": 1024,
     "linear_key_head_dim": 1024,
@@ -144,9 +148,9 @@ def _layers(config: dict[str, object], model_type: str, window: int) -> tuple[La
     active = _size(config, "num_experts_per_tok") if experts else 0
     if active > experts:
         raise ValueError(f"num_experts_per_tok {active} is more than {family.experts} {experts}")
-    dense = config.get("mlp_only_layers") or []
-    step = config.get("decoder_sparse_step", 1)
-    first_routed = config.get("first_k_dense_replace", 1) if latent is not None else 0
+    dense = _indices(config, "mlp_only_layers")
+    step = _size(config, "decoder_sparse_step", 1)
+    first_routed = _from_zero(config, "first_k_dense_replace", 1) if latent is not None else 0
     shapes = []
     for index, attention in enumerate(_attention_kinds(config, model_type, count, window)):
         routed = experts > 0 and index not in dense and index >= first_routed and (index + 1) % step == 0
@@ -280,7 +284,7 @@ def _rotates(config: dict[str, object], model_type: str, index: int) -> bool:
     flags = config.get("no_rope_layers")
     if isinstance(flags, list) and index < len(flags):
         return bool(flags[index])
-    interval = config.get("no_rope_layer_interval", 4)
+    interval = _size(config, "no_rope_layer_interval", 4)
     return (index + 1) % interval != 0
 
 
@@ -292,6 +296,29 @@ def _size(config: dict[str, object], key: str, default: int | None = None) -> in
         raise ValueError(f"{key} is missing in the config")
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or value > LIMITS[key]:
         raise ValueError(f"{key} must be a whole number from 1 to {LIMITS[key]}, got {value!r}")
+    return value
+
+
+def _from_zero(config: dict[str, object], key: str, default: int) -> int:
+    """A number of layers, which may be none."""
+    value = config.get(key)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0 or value > LIMITS[key]:
+        raise ValueError(f"{key} must be a whole number from 0 to {LIMITS[key]}, got {value!r}")
+    return value
+
+
+def _indices(config: dict[str, object], key: str) -> list[int]:
+    """Numbers of layers, from 0; none where the key is missing."""
+    value = config.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError(f"{key} must be a list of layer numbers, got {value!r}")
+    for index in value:
+        if isinstance(index, bool) or not isinstance(index, int) or index < 0:
+            raise ValueError(f"{key} must be a list of layer numbers, got {value!r}")
     return value
 
 
@@ -351,6 +378,6 @@ def _attention_kinds(config: dict[str, object], model_type: str, layers: int, wi
     if model_type == "olmo3":
         return ["sliding" if (index + 1) % 4 else "full" for index in range(layers)]
     if model_type == "qwen2" or model_type == "qwen3":
-        first = config.get("max_window_layers", 28)
+        first = _from_zero(config, "max_window_layers", 28)
         return ["sliding" if index >= first else "full" for index in range(layers)]
     return ["sliding"] * layers
