@@ -44,21 +44,26 @@ class Comparison:
         return next((observed[name] for name in ("device", "reserved", "unstated", "allocated") if name in observed), None)
 
 
+def comparison(dataset: Dataset, run: Measurement) -> Comparison | None:
+    """A published run beside its estimate, or nothing if its source does not say enough.
+
+    Raises `ValueError` for a recipe that the estimator refuses.
+    """
+    if run.recipe is None or not (run.model or run.config):
+        return None
+    memory = dataset.gpus[run.gpu].memory if run.gpu else None
+    try:
+        # Without a preset: a run has the settings of its own time, all of them in its recipe.
+        architecture = architecture_from_config(dataset.models[run.model].config if run.model else run.config)
+        result = estimate(architecture, recipe_from_keys(run.recipe), memory)
+    except ValueError as error:
+        raise ValueError(f"data/measurements.yml, {run.key}: {error}") from None
+    return Comparison(run, result, memory)
+
+
 def comparisons(dataset: Dataset) -> list[Comparison]:
     """Every published run that the estimator can express. Raises `ValueError` for a recipe that it refuses."""
-    found = []
-    for run in dataset.measurements:
-        if run.recipe is None or not (run.model or run.config):
-            continue
-        memory = dataset.gpus[run.gpu].memory if run.gpu else None
-        try:
-            # Without a preset: a run has the settings of its own time, all of them in its recipe.
-            architecture = architecture_from_config(dataset.models[run.model].config if run.model else run.config)
-            result = estimate(architecture, recipe_from_keys(run.recipe), memory)
-        except ValueError as error:
-            raise ValueError(f"data/measurements.yml, {run.key}: {error}") from None
-        found.append(Comparison(run, result, memory))
-    return found
+    return [row for run in dataset.measurements if (row := comparison(dataset, run)) is not None]
 
 
 RESTING = ("weights", "adapters", "optimizer_states", "master_weights")

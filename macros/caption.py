@@ -108,6 +108,16 @@ def value_text(language: Language, key: str, value: Any) -> str:
     return language.text(key) if language.has(key) else str(value)
 
 
+def settings(language: Language, recipe: Mapping[str, Any]) -> str:
+    """Recipe keys in a line, as a caption words them: QLoRA · without double quantization."""
+    return " · ".join(
+        _named(language, key, value)
+        if isinstance(value, bool)
+        else _worded(language, key, value_text(language, key, value))
+        for key, value in recipe.items()
+    )
+
+
 def axis_text(language: Language, run: Run, key: str) -> str:
     """The value of one recipe key of a run, as a heading or in a list."""
     if key == "model":
@@ -242,8 +252,8 @@ class Note:
     def __init__(self, language: Language, told: Told | None = None) -> None:
         self._language = language
         self._told = told if told is not None else Told()
-        self._whole: list[str] = []
-        self._new: list[str] = []
+        self._whole: list[str | Markup] = []
+        self._new: list[str | Markup] = []
         self._as_above: str | None = None
 
     def say(self, *lines: str) -> None:
@@ -260,9 +270,9 @@ class Note:
     def hold_for(self, runs: Sequence[Run], shown: Collection[str]) -> None:
         """The conditions of runs, without the keys that are `shown`, and what stands behind the figures."""
         language, told = self._language, self._told
-        conditions, evidence, *_ = whole = sentences(language, runs, shown)
-        settings = _settings(language, runs, shown)
-        self._whole += whole
+        conditions, evidence, *rest = sentences(language, runs, shown)
+        settings, kind = _settings(language, runs, shown), _kind(runs)
+        self._whole += [conditions, to_accuracy(evidence, kind), *rest]
         warnings = _warnings(language, runs)
         if told.settings:
             fresh = _differing(language, runs, shown, settings, told.settings)
@@ -270,9 +280,10 @@ class Note:
             self._as_above = language.text(key, conditions=" · ".join(fresh))
         else:
             told.settings, told.evidence = settings, evidence
-            self._new += [conditions, evidence]
-        if evidence != told.evidence:
-            self._new.append(evidence)
+            self._new.append(conditions)
+        # The way to the error stands open below every table and chart; what the page has said, it need not say again.
+        said = self._as_above is not None and evidence == told.evidence
+        self._new.append(to_accuracy(language.text("caption.accuracy") if said else evidence, kind))
         for key, warning in warnings.items():
             warned = {(run.name, key) for run in runs if key in run.warnings}
             # That a model has more than its text part may be opened; what changes the figures may not be overlooked.
@@ -341,12 +352,29 @@ def _warnings(language: Language, runs: Sequence[Run]) -> dict[str, str]:
     return lines
 
 
-def _evidence(language: Language, runs: Sequence[Run], shown: Collection[str]) -> str:
+def to_accuracy(words: str, kind: str) -> Markup:
+    """Words as a link to what the page on accuracy says about figures with this evidence.
+
+    `article:` stands for the way to the page, which differs from page to page; overrides/hooks/crossings.py puts it in.
+    """
+    return element("a", words, href=f"article:accuracy.md#{_ANCHORS[kind]}", class_="vg-evidence")
+
+
+_ANCHORS = {"oracle": "simulation", "measured": "gpus", "arithmetic": "not-compared", "mixed": "evidence"}
+
+
+def _kind(runs: Sequence[Run]) -> str:
+    """What stands behind the figures of all these runs, or that it differs."""
     kinds = {run.evidence for run in runs}
     if len(kinds) == 1:
-        return language.text(f"caption.evidence.{kinds.pop()}")
-    if "arithmetic" not in kinds:
-        return language.text("caption.evidence.oracle")
+        return kinds.pop()
+    return "mixed" if "arithmetic" in kinds else "oracle"
+
+
+def _evidence(language: Language, runs: Sequence[Run], shown: Collection[str]) -> str:
+    kind = _kind(runs)
+    if kind != "mixed":
+        return language.text(f"caption.evidence.{kind}")
     bare = {run: "arithmetic" if run.evidence == "arithmetic" else None for run in runs}
     where = _axis_that_explains(language, runs, bare, shown)
     if where is None:

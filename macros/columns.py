@@ -17,7 +17,8 @@ from macros.estimator import PARTS, units
 from macros.figures import element, joined
 from macros.language import Language, exact, machine
 
-_GB = ("peak", "device", "reserved", "headroom", "memory", "box", "total", "download", "checkpoint", *PARTS)
+_OBSERVED = ("observed_allocated", "observed_reserved", "observed_device", "observed_unstated")
+_GB = ("peak", "device", "reserved", *_OBSERVED, "headroom", "memory", "box", "total", "download", "checkpoint", *PARTS)
 _UNITS: Mapping[str, str] = {
     "memory_mib": "unit.mib",
     "usable_mib": "unit.mib",
@@ -27,7 +28,10 @@ _UNITS: Mapping[str, str] = {
 }
 _BYTES = ("bytes_per_parameter", "weights_bytes_per_parameter", "total_bytes_per_parameter")
 _COUNTS = ("parameters", "trainable_parameters")
-_SHARES = ("share", "trainable_share")
+_SHARES = ("share", "trainable_share", "within_2", "within_12", "inside", "width", "right_moment")
+_SIZES = ("median_error", "p95_error", "our_median_error")  # errors of many runs, whatever their direction
+_SIGNED = ("error", "worst_error", "our_worst_error")
+_TALLIES = ("runs", "compared", "refused", "comfortable", "tight", "does_not_fit")
 _DAYS = ("released", "checked", "published", "accessed")
 _KEYS = ("moment", "step", "part", "evidence")  # columns whose values are keys with a message of their own
 _NUMBERS = (
@@ -36,6 +40,9 @@ _NUMBERS = (
     *_BYTES,
     *_COUNTS,
     *_SHARES,
+    *_SIZES,
+    *_SIGNED,
+    *_TALLIES,
     "context_length",
     "sequence_length",
     "micro_batch_size",
@@ -123,6 +130,10 @@ def _writer(language: Language, column: Column) -> Callable[[Any], Markup]:
         return lambda value: figures.figure(machine(exact(value)), language.number(exact(value), places))
     if name in _SHARES:
         return lambda value: figures.percent(language, value)
+    if name in _SIZES or name in _SIGNED:
+        return lambda value: figures.deviation(language, value, name in _SIGNED)
+    if name in _TALLIES:
+        return lambda value: figures.number(language, value)
     if name in _COUNTS:
         return lambda value: figures.count(language, value)
     if name in _DAYS:

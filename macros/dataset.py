@@ -19,8 +19,10 @@ from macros.records import (
     Measurement,
     Method,
     Model,
+    Peer,
     Preset,
     Record,
+    Simulation,
     Source,
     Sourced,
     build,
@@ -34,7 +36,8 @@ R = TypeVar("R", bound=Record)
 # Byte counts whose limits authors write in GB, the unit that pages print.
 _IN_GB = ("memory", "box")
 _MOST_GB = 100_000
-_OPTIONAL = ("measurements",)
+# What a site can do without; what scripts record over the others among them.
+_OPTIONAL = ("measurements", "simulation", "peers")
 
 
 class Collection(Generic[R]):
@@ -117,6 +120,8 @@ class Dataset:
     methods: Collection[Method]
     presets: Collection[Preset]
     measurements: Collection[Measurement]
+    simulation: Collection[Simulation]
+    peers: Collection[Peer]
     documents: dict[str, yamlfile.Document] = field(repr=False)
 
 
@@ -182,7 +187,7 @@ def _references(dataset: Dataset) -> Iterator[Finding]:
             def finding(*place: str | int, says: str) -> Finding:
                 return Finding(document.path, document.line(key, *place), f"{_name(key, place)}{says}")
 
-            for day in ("checked", "accessed", "date"):
+            for day in ("checked", "accessed", "date", "recorded"):
                 if isinstance(value := getattr(record, day, None), date) and value > latest:
                     yield finding(day, says=f": {value} is in the future")
             if isinstance(record, Sourced):
@@ -191,6 +196,13 @@ def _references(dataset: Dataset) -> Iterator[Finding]:
                         hint = suggest(source, sources)
                         yield finding("sources", covered, says=f": data/sources.yml has no {source!r}{hint}")
                 yield from _coverage(record, finding)
+            if isinstance(record, Peer):
+                if record.source not in sources:
+                    yield finding("source", says=f": data/sources.yml has no {record.source!r}{suggest(record.source, sources)}")
+                runs = dataset.documents["measurements"].value or {}
+                for run in record.estimates:
+                    if run not in runs:
+                        yield finding("estimates", run, says=f": data/measurements.yml has no {run!r}{suggest(run, runs)}")
             if isinstance(record, Measurement):
                 for column, target in (("model", "models"), ("gpu", "gpus"), ("source", "sources")):
                     wanted, known = getattr(record, column), dataset.documents[target].value

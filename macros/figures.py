@@ -83,6 +83,12 @@ def percent(language: Language, value: Any) -> Markup:
     return figure(machine(worth), language.percent(worth))
 
 
+def deviation(language: Language, value: Any, signed: bool = False) -> Markup:
+    """A relative error, with its sign if it matters in which direction."""
+    worth = exact(value)
+    return figure(machine(worth), language.deviation(worth, signed))
+
+
 def count(language: Language, value: Any) -> Markup:
     return figure(str(value), language.count(_whole(value)))
 

@@ -101,6 +101,17 @@ class Language:
         number = units.percent_text(value.numerator, value.denominator, self._decimal, self._group, self._minus)
         return self.text("unit.percent", number=number)
 
+    def deviation(self, value: Exact, signed: bool = False) -> str:
+        """An error as a share: what is not zero never prints as 0; the sign stands before the whole, in Turkish too."""
+        size = abs(value)
+        least = Fraction(1, 10_000)
+        text = self.percent(size)
+        if 0 < size < least / 2:
+            return self.text("below", amount=self.percent(least))
+        if not signed or size == 0:
+            return text
+        return (self._minus if value < 0 else "+") + text
+
     def gb_number(self, byte_count: int, decimals: int | None = None) -> str:
         """Bytes as the number of GB: for prose, or with the decimals of a column."""
         if decimals is None:

@@ -319,6 +319,17 @@ class Measurement(Record):
     source: Slug
     date: Moment = Field(description="when the run was made or the source was last changed")
 
+    derived: ClassVar = ("framework", "model_code")
+
+    @property
+    def framework(self) -> str:
+        return self.software["framework"]
+
+    @property
+    def model_code(self) -> str:
+        """Whose code the layers are: that of Transformers, or the framework's own."""
+        return "own" if self.framework in _OWN_MODEL_CODE else "transformers"
+
     @model_validator(mode="after")
     def _counts_or_says_why_not(self) -> Measurement:
         if self.counts == (self.reason is not None):
@@ -336,8 +347,40 @@ class Measurement(Record):
         return self
 
 
+# Frameworks that do not run Transformers' model classes.
+_OWN_MODEL_CODE = ("litgpt", "torchtune")
+
 EXACT_LENGTHS = ("packed", "fixed", "longest_sample")
 """What a source must know about the sequence length for a figure to be compared."""
+
+class Simulation(Record):
+    """How far the estimator is from the simulated training step over some runs of it; tests/record_simulation.py writes it."""
+
+    by: Literal["all", "recipe", "setting", "family"] = Field(description="what these runs have in common")
+    recipe: RecipeKeys = Field({}, description="the recipe keys in which they agree")
+    family: Text | None = Field(None, description="model_type of their config.json")
+    runs: Whole = Field(ge=1)
+    refused: Whole = Field(0, ge=0, description="runs that the estimator does not model, beside the others")
+    median_error: Number = Field(ge=0, description="of the peak, relative")
+    p95_error: Number = Field(ge=0, description="not exceeded by 95 % of the runs")
+    worst_error: Number = Field(description="the largest, with its sign")
+    right_moment: Number = Field(ge=0, le=1, description="share whose peak lies in the right moment of the step")
+    versions: dict[str, Text] = Field(min_length=1, description="library → version that the simulation ran")
+    recorded: Day
+
+
+class Peer(Record):
+    """Another tool beside the runs that count; `make compare` writes it."""
+
+    name: Text
+    version: Text = Field(description="release, or commit of its repository")
+    how: Literal["package", "formula"] = Field(description="package: it ran; formula: restated from its code or page")
+    source: Slug
+    recorded: Day
+    estimates: dict[Slug, Annotated[Whole | None, BeforeValidator(_null)]] = Field(
+        min_length=1, description="key of data/measurements.yml → bytes of tensors; null: it cannot express the run"
+    )
+
 
 KINDS: dict[str, type[Record]] = {
     "sources": Source,
@@ -346,6 +389,8 @@ KINDS: dict[str, type[Record]] = {
     "methods": Method,
     "presets": Preset,
     "measurements": Measurement,
+    "simulation": Simulation,
+    "peers": Peer,
 }
 R = TypeVar("R", bound=Record)
 

@@ -13,8 +13,11 @@ from macros.columns import Column, bare_table, framed_table, heading_of, names_o
 from macros.estimator import units
 from macros.grid import grid
 from macros.language import Language
-from macros.records import Record, Source
+from macros.readings import ErrorRow, OutcomeRow, PeerRow, RangeRow, Reading
+from macros.records import Record, Simulation, Source
 from macros.run import MomentRow, PartRow, Run, either, runs_of
+
+_PLAIN_ROWS = (PartRow, MomentRow, RangeRow, OutcomeRow, PeerRow)
 
 
 def table(
@@ -50,6 +53,11 @@ def parts_table(language: Language, run: Run, moment: str | None = None) -> Mark
     rows = _visible(run.parts_at(moment))
     columns = [_column(language, rows, name) for name in ("part", "total", "share")]
     return bare_table(language, columns, total=True)
+
+
+def columns_of_readings(language: Language, rows: Sequence[Reading], names: Sequence[str]) -> list[Column]:
+    """Columns of measured runs, for the bare table behind a chart."""
+    return [_column(language, list(rows), name) for name in names]
 
 
 # One row per record, run or part
@@ -92,23 +100,21 @@ def _visible(rows: list[Any]) -> list[Any]:
 
 
 def _columns_of(row: Any) -> tuple[str, ...]:
-    if isinstance(row, Run):
-        return row.columns
     if isinstance(row, Record):
         return (*type(row).columns(), "source")
-    if isinstance(row, (PartRow, MomentRow)):
+    if isinstance(row, _PLAIN_ROWS):
         return row.COLUMNS
     raise ValueError(f"table takes rows: records, runs or parts; got {row!r}")
 
 
 def _value(row: Any, name: str) -> Any:
-    known = _columns_of(row)
-    if isinstance(row, Run):
+    if isinstance(row, (Run, Reading, ErrorRow)):
         return row.value(name)
+    known = _columns_of(row)
     if name not in known:
         kind = "part of a run" if isinstance(row, PartRow) else type(row).__name__
         raise ValueError(f"a {kind} has no column {name!r}{either(name, known)}")
-    if name in ("formula", "source"):
+    if name == "formula" or (name == "source" and not hasattr(row, "source")):
         return row
     return getattr(row, name)
 
@@ -131,20 +137,25 @@ def _sort_key(value: Any) -> Any:
 def _column(language: Language, rows: list[Any], name: str, cited: Citations | None = None) -> Column:
     values = [_value(row, name) for row in rows]
     if name == "source":
-        values = [_source(language, row, cited) for row in rows]
+        values = [_source(language, row, value, cited) for row, value in zip(rows, values, strict=True)]
     elif name == "formula":
         values = [_formula(language, row) for row in rows]
     elif name == "part":
         values = [value or None for value in values]
+    elif name == "recipe" and isinstance(rows[0], Simulation):
+        values = [caption.settings(language, value) for value in values]
     return styled(name, heading_of(language, name), values)
 
 
-def _source(language: Language, row: Any, cited: Citations | None) -> Markup | None:
+def _source(language: Language, row: Any, value: Any, cited: Citations | None) -> Markup | None:
     if isinstance(row, Source):
         return figures.entry(row)
     if cited is None:
         raise ValueError("there are no sources for this table")
-    key = cited.of_part(row) if isinstance(row, PartRow) else source_key(row)
+    if isinstance(row, PartRow):
+        key = cited.of_part(row)
+    else:
+        key = value if isinstance(value, str) else source_key(row)
     return figures.cite(language, cited.sources[key]) if key else None
 
 
@@ -172,6 +183,17 @@ def _explain(
         note.say(*caption.rounding(language, column.values))
     if all(isinstance(row, Run) for row in rows):
         note.hold_for(rows, names)
-    if "verdict" in names:
+    if isinstance(rows[0], ErrorRow) or "error" in names:
+        note.repeat(language.text("caption.errors"))
+    if isinstance(rows[0], RangeRow):
+        note.repeat(language.text("caption.ranges"), language.text("caption.nearly_full"))
+    if isinstance(rows[0], PeerRow):
+        note.repeat(language.text("caption.peers", date=language.date(max(row.peer.recorded for row in rows))))
+    if isinstance(rows[0], Simulation):
+        versions = dict(pair for row in rows for pair in row.versions.items())
+        named = language.listing(f"{library} {version}" for library, version in versions.items())
+        recorded = language.date(max(row.recorded for row in rows))
+        note.repeat(language.text("caption.simulation", versions=named, date=recorded))
+    if "verdict" in names or isinstance(rows[0], OutcomeRow):
         note.repeat(caption.verdict_limit(language))
     note.repeat(*caption.box_figures(language, rows, names))

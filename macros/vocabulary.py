@@ -17,15 +17,17 @@ from typing import Any
 from jinja2 import pass_context
 from markupsafe import Markup, escape
 
-from macros import caption, chart, citations, figures
+from macros import accuracy, caption, chart, citations, figures, readings
 from macros import checklist as checklists
+from macros import dots as dot_charts
 from macros import table as tables
 from macros.dataset import Dataset
 from macros.environment import Words
 from macros.estimator import Recipe
 from macros.language import Language, load
 from macros.recipes import REFERENCES, estimate_keys
-from macros.records import Gpu, Record, Source, Sourced
+from macros.readings import ErrorRow, OutcomeRow, PeerRow, RangeRow, Reading
+from macros.records import Gpu, Measurement, Record, Source, Sourced
 from macros.run import Run, either, runs_of
 
 LanguageOf = Callable[[Any], Language]
@@ -49,6 +51,13 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
     lists = checklists.load(root)
     cited = citations.load(root, dataset)
     known: dict[str, Any] = {}
+    beside: dict[str, accuracy.Comparison | None] = {}
+
+    def comparison(run: Measurement) -> accuracy.Comparison | None:
+        """A measured run beside its estimate, worked out once for all pages."""
+        if run.key not in beside:
+            beside[run.key] = accuracy.comparison(dataset, run)
+        return beside[run.key]
 
     def run_of(keys: Mapping[str, Any]) -> Run:
         """The run of one recipe; pages ask for the same ones again and again, in three languages."""
@@ -89,6 +98,50 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         if not chosen or not all(isinstance(gpu, Gpu) for gpu in chosen):
             raise ValueError("fits takes a run and cards, such as gpus.where(memory_at_least=24)")
         return [run_of({**run.keys, "gpu": gpu.key}) for gpu in chosen]
+
+    @pass_context
+    def compared(context: Any, runs: Iterable[Measurement], **recipe: Any) -> list[Reading]:
+        """Measured runs beside their estimates; with recipe keys only those whose recipe has these values."""
+        listed = [runs] if isinstance(runs, Measurement) else list(runs)
+        if not all(isinstance(run, Measurement) for run in listed):
+            raise ValueError("compared takes measured runs, such as measurements.where(counts=true)")
+        for key in recipe:
+            if key not in _KEYS or key in REFERENCES:
+                raise ValueError(f"there is no recipe key {key!r}{either(key, _KEYS, 'there are')}")
+        rows = readings.readings(dataset, listed, comparison)
+        return [row for row in rows if all(row.value(key) == value for key, value in recipe.items())]
+
+    @pass_context
+    def errors(context: Any, rows: Sequence[Reading], by: str | None = None) -> ErrorRow | list[ErrorRow]:
+        """The error of the tensor peak over all these runs, or one row per value of the column `by`."""
+        listed = _readings(rows, "errors")
+        return ErrorRow("", None, tuple(listed)) if by is None else readings.errors_of(listed, by)
+
+    @pass_context
+    def ranges(context: Any, rows: Sequence[Reading]) -> list[RangeRow]:
+        """How often the ranges of reserved memory and of the driver's figure hold what was measured."""
+        return readings.ranges_of(_readings(rows, "ranges"))
+
+    @pass_context
+    def outcomes(context: Any, rows: Sequence[Reading]) -> list[OutcomeRow]:
+        """How many runs ended how, by the verdict on them."""
+        return readings.outcomes_of(_readings(rows, "outcomes"))
+
+    @pass_context
+    def largest(context: Any, rows: Sequence[Reading], count: int = 5) -> list[Reading]:
+        """The runs with the largest errors, worst first."""
+        return readings.largest_of(_readings(rows, "largest"), count)
+
+    @pass_context
+    def others(context: Any, rows: Sequence[Reading]) -> list[PeerRow]:
+        """Other tools over those of the runs that each can express, the guide over the same ones beside it."""
+        return readings.peers_of(_readings(rows, "others"), dataset.peers)
+
+    @pass_context
+    def dots(context: Any, rows: Sequence[Reading], counter: str = "allocated") -> Markup:
+        """Estimates against measurements, one mark per run; `counter` is allocated, reserved or device."""
+        listed = _readings(rows, "dots")
+        return dot_charts.dots(language_of(context), listed, counter, _serial(context), _told(context))
 
     @pass_context
     def table(
@@ -153,9 +206,9 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         """What GB means here, once per page with figures."""
         language = language_of(context)
         usable = figures.gb(language, 24 * 2**30)
-        return figures.element(
-            "p", Markup(escape(language.text("units.note", usable="\0"))).replace("\0", usable), class_="vg-units"
-        )
+        note = Markup(escape(language.text("units.note", usable="\0"))).replace("\0", usable)
+        link = caption.to_accuracy(language.text("units.accuracy"), "mixed")
+        return figures.element("p", note + Markup(" ") + link, class_="vg-units")
 
     @pass_context
     def not_advice(context: Any) -> Markup:
@@ -188,6 +241,11 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
     def percent(context: Any, value: Any) -> Markup:
         """A share (0.5 is 50 percent)."""
         return figures.percent(language_of(context), value)
+
+    @pass_context
+    def deviation(context: Any, value: Any, signed: bool = False) -> Markup:
+        """A relative error; `signed` says in which direction."""
+        return figures.deviation(language_of(context), value, signed)
 
     @pass_context
     def parameters(context: Any, value: Any) -> Markup:
@@ -265,8 +323,15 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         estimate,
         compare,
         fits,
+        compared,
+        errors,
+        ranges,
+        outcomes,
+        largest,
+        others,
         table,
         bars,
+        dots,
         checklist,
         headline,
         saved,
@@ -280,6 +345,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         gib,
         number,
         percent,
+        deviation,
         parameters,
         count,
         bytes_,
@@ -298,6 +364,8 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
             "methods": dataset.methods,
             "presets": dataset.presets,
             "measurements": dataset.measurements,
+            "simulation": dataset.simulation,
+            "peers": dataset.peers,
             "sources": dataset.sources,
         },
         functions={word.__name__: word for word in functions},
@@ -318,6 +386,13 @@ def _one_run(value: Any, word: str) -> list[Run]:
     if not isinstance(value, Run):
         raise ValueError(f"{word} takes one run, made by estimate(…), got {type(value).__name__}")
     return [value]
+
+
+def _readings(value: Any, word: str) -> list[Reading]:
+    rows = [value] if isinstance(value, Reading) else list(value)
+    if not all(isinstance(row, Reading) for row in rows):
+        raise ValueError(f"{word} takes measured runs, made by compared(…)")
+    return rows
 
 
 def _told_apart(runs: Sequence[Run]) -> list[str]:

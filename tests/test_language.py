@@ -6,12 +6,14 @@ import re
 import unicodedata
 from datetime import date
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 
 from macros import language, records
 from macros.estimator import MOMENTS, PARTS, Recipe
 from macros.estimator.recipe import ATTENTIONS, LOSSES, METHODS, PRECISIONS
+from macros.readings import COUNTERS, OUTCOMES, ErrorRow, OutcomeRow, PeerRow, RangeRow, Reading
 from macros.run import _FIGURES, MomentRow, PartRow
 
 CATALOGUES = {code: language.messages(code) for code in language.CODES}
@@ -29,6 +31,8 @@ SAME_AS_ENGLISH = {
         "column.hub",
         "column.padding",
         "column.software",
+        "column.framework",
+        "column.version",
         "part.logits",
         "formula.states",
         "unit.gpus.one",
@@ -55,7 +59,7 @@ SAME_AS_ENGLISH = {
 }
 # Only placeholders, signs and names that no language changes.
 _UNTRANSLATABLE = re.compile(
-    r"|\s|[.,:;()%€/×–≈−]|\{\w+\}|\b(GB|GiB|MiB|GB/s|TFLOPS|LoRA|QLoRA|DoRA|NVIDIA|AMD|Apple|BF16|ECC|MIG|FlashAttention"
+    r"|\s|[.,:;()%€/×–≈−]|\{\w+\}|\b(GB|GiB|MiB|GB/s|TFLOPS|LoRA|QLoRA|DoRA|Transformers|NVIDIA|AMD|Apple|BF16|ECC|MIG|FlashAttention"
     r"|PyTorch|SDPA|s|min|h|et|al)\b"
 )
 
@@ -115,6 +119,11 @@ def _labelled() -> set[str]:
         keys |= {f"column.{name}" for name in record.columns()}
     keys |= {f"column.{name}" for name in (*_FIGURES, *PartRow.COLUMNS, *MomentRow.COLUMNS, "model", "gpu", "preset")}
     keys |= {f"column.{name}" for name in Recipe.__dataclass_fields__}
+    for rows in (Reading, ErrorRow, RangeRow, OutcomeRow, PeerRow):
+        keys |= {f"column.{name}" for name in rows.COLUMNS}
+    keys |= {f"counter.{name}" for name in COUNTERS} | {f"outcome.{name}" for name in OUTCOMES}
+    keys |= {f"dots.title.{name}" for name in COUNTERS} | {f"how.{name}" for name in records.choices(records.Peer, "how")}
+    keys |= {f"reason.{word}" for word in get_args(records.Reason)} | {f"model_code.{word}" for word in ("own", "transformers")}
     for field in ("vendor", "segment", "ecc", "memory_mib_source"):
         keys |= {f"{field}.{word}" for word in records.choices(records.Gpu, field)}
     keys |= {f"kind.{word}" for word in records.choices(records.Source, "kind")}

@@ -97,13 +97,22 @@ SET = '{% set run = estimate(model="llama-3.1-8b", method="qlora", sequence_leng
 
 
 def test_the_words_are_these(words):
-    assert set(words.variables) == {"models", "gpus", "methods", "presets", "measurements", "sources"}
+    assert set(words.variables) == {
+        *("models", "gpus", "methods", "presets", "measurements", "simulation", "peers", "sources")
+    }
     assert set(words.functions) == {
         "estimate",
         "compare",
         "fits",
         "table",
+        "compared",
+        "errors",
+        "ranges",
+        "outcomes",
+        "largest",
+        "others",
         "bars",
+        "dots",
         "checklist",
         "headline",
         "saved",
@@ -117,6 +126,7 @@ def test_the_words_are_these(words):
         "gib",
         "number",
         "percent",
+        "deviation",
         "parameters",
         "count",
         "bytes",
