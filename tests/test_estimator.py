@@ -376,6 +376,13 @@ def test_a_wrong_count_of_layers_names_the_key(family, key, value, message):
         run(dict(load(Path(__file__).parent.parent).models[family].config) | {key: value}, method="lora")
 
 
+@pytest.mark.parametrize("keys", [{"method": "x" * 5000}, {"method": "lora", "micro_batch_size": 10**4000}])
+def test_what_was_typed_is_cut_in_a_message(keys):
+    with pytest.raises(ValueError) as error:
+        run(**keys)
+    assert len(str(error.value)) < 150 and str(error.value).endswith("…")
+
+
 def test_a_nested_text_config_is_taken():
     nested = {"model_type": "gemma3", "text_config": GEMMA_3_1B, "vision_config": {}}
     result = run(nested, method="lora")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from .families import FAMILIES, TEXT_TYPES, Family
 from .shapes import DeltaShape, LatentShape, LayerShape
+from .wording import shown
 
 # Upper limits keep every count below 2^53 and catch typing mistakes.
 LIMITS = {
@@ -92,7 +93,7 @@ def architecture_from_config(config: dict[str, object]) -> Architecture:
     Raises ValueError with one sentence that names the key and what is expected.
     """
     if not isinstance(config, dict):
-        raise ValueError(f"a config is an object like a Hugging Face config.json, got {config!r}")
+        raise ValueError(f"a config is an object like a Hugging Face config.json, got {shown(config)}")
     omitted = []
     if isinstance(config.get("text_config"), dict):
         outer = config
@@ -107,7 +108,7 @@ def architecture_from_config(config: dict[str, object]) -> Architecture:
     model_type = TEXT_TYPES.get(model_type, model_type) if isinstance(model_type, str) else model_type
     if not isinstance(model_type, str) or model_type not in FAMILIES:
         known = ", ".join(sorted(FAMILIES))
-        raise ValueError(f"model_type {model_type!r} is not modelled; modelled are {known}")
+        raise ValueError(f"model_type {shown(model_type)} is not modelled; modelled are {known}")
     family = FAMILIES[model_type]
     window = _window(config, model_type)
     layers = _layers(config, model_type, window)
@@ -186,7 +187,7 @@ def _gemma4_layers(config: dict[str, object], shapes: list[LayerShape]) -> tuple
     same = _switch(config, "attention_k_eq_v", False)
     shared = config.get("num_kv_shared_layers", 0)
     if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared < len(shapes):
-        raise ValueError(f"num_kv_shared_layers must be a whole number from 0 to below {len(shapes)}, got {shared!r}")
+        raise ValueError(f"num_kv_shared_layers must be a whole number from 0 to below {len(shapes)}, got {shown(shared)}")
     layers = []
     for index, shape in enumerate(shapes):
         reuses = index >= len(shapes) - shared
@@ -231,7 +232,7 @@ def _rotary_share(config: dict[str, object], family: Family) -> float:
     if isinstance(inner, dict):
         share = inner.get("partial_rotary_factor", share)
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
-        raise ValueError(f"partial_rotary_factor must be a number above 0 and up to 1, got {share!r}")
+        raise ValueError(f"partial_rotary_factor must be a number above 0 and up to 1, got {shown(share)}")
     return share
 
 
@@ -295,7 +296,7 @@ def _size(config: dict[str, object], key: str, default: int | None = None) -> in
     if value is None:
         raise ValueError(f"{key} is missing in the config")
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or value > LIMITS[key]:
-        raise ValueError(f"{key} must be a whole number from 1 to {LIMITS[key]}, got {value!r}")
+        raise ValueError(f"{key} must be a whole number from 1 to {LIMITS[key]}, got {shown(value)}")
     return value
 
 
@@ -305,7 +306,7 @@ def _from_zero(config: dict[str, object], key: str, default: int) -> int:
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int) or value < 0 or value > LIMITS[key]:
-        raise ValueError(f"{key} must be a whole number from 0 to {LIMITS[key]}, got {value!r}")
+        raise ValueError(f"{key} must be a whole number from 0 to {LIMITS[key]}, got {shown(value)}")
     return value
 
 
@@ -315,10 +316,10 @@ def _indices(config: dict[str, object], key: str) -> list[int]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise ValueError(f"{key} must be a list of layer numbers, got {value!r}")
+        raise ValueError(f"{key} must be a list of layer numbers, got {shown(value)}")
     for index in value:
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
-            raise ValueError(f"{key} must be a list of layer numbers, got {value!r}")
+            raise ValueError(f"{key} must be a list of layer numbers, got {shown(value)}")
     return value
 
 
@@ -327,7 +328,7 @@ def _switch(config: dict[str, object], key: str, default: bool) -> bool:
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise ValueError(f"{key} must be true or false, got {value!r}")
+        raise ValueError(f"{key} must be true or false, got {shown(value)}")
     return value
 
 
@@ -357,7 +358,7 @@ def _attention_kinds(config: dict[str, object], model_type: str, layers: int, wi
             raise ValueError(f"layer_types must be a list of {layers} names")
         for name in types[:layers]:
             if name not in names:
-                raise ValueError(f"layer_types: {name!r} is not modelled; modelled are {', '.join(names)}")
+                raise ValueError(f"layer_types: {shown(name)} is not modelled; modelled are {', '.join(names)}")
         return ["full" if names[name] == "sliding" and not window else names[name] for name in types[:layers]]
     if model_type == "qwen3_5_text" or model_type == "qwen3_5_moe_text":
         interval = _size(config, "full_attention_interval", 4)

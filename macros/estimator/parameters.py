@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from .architecture import Architecture
 from .recipe import Recipe
 from .shapes import LayerShape
+from .wording import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +245,7 @@ def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
     known = names + [last_name(name) for name in names]
     for name in recipe.target_modules:
         if name not in known:
-            raise ValueError(f"target_modules: this model has no {name!r}; its linear layers are {', '.join(names)}")
+            raise ValueError(f"target_modules: this model has no {shown(name)}; its linear layers are {', '.join(names)}")
     wanted = recipe.target_modules
     return tuple(name for name in names if name in wanted or last_name(name) in wanted)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from .wording import shown
+
 METHODS = ("full", "lora", "qlora")
 DTYPE_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 PRECISIONS = ("bf16", "bf16-autocast", "fp32-autocast", "bf16-master", "fp32")
@@ -242,7 +244,7 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
     known = [field.name for field in fields(Recipe)]
     for key in keys:
         if key not in known:
-            raise ValueError(f"there is no recipe key {key!r}; the keys are {', '.join(known)}")
+            raise ValueError(f"there is no recipe key {shown(key)}; the keys are {', '.join(known)}")
     if "method" not in keys:
         raise ValueError(f"method is missing; it is one of {', '.join(METHODS)}")
     method = _choice(keys, "method", METHODS, "")
@@ -312,28 +314,28 @@ def _refuse(keys: dict[str, object], names: tuple[str, ...], applies: bool, owne
 def _choice(keys: dict[str, object], key: str, allowed: tuple[str, ...], default: str) -> str:
     value = keys.get(key, default)
     if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{key} must be one of {', '.join(allowed)}, got {value!r}")
+        raise ValueError(f"{key} must be one of {', '.join(allowed)}, got {shown(value)}")
     return value
 
 
 def _flag(keys: dict[str, object], key: str, default: bool) -> bool:
     value = keys.get(key, default)
     if not isinstance(value, bool):
-        raise ValueError(f"{key} must be true or false, got {value!r}")
+        raise ValueError(f"{key} must be true or false, got {shown(value)}")
     return value
 
 
 def _count(keys: dict[str, object], key: str, default: int) -> int:
     value = keys.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or value > LIMITS[key]:
-        raise ValueError(f"{key} must be a whole number from 1 to {LIMITS[key]}, got {value!r}")
+        raise ValueError(f"{key} must be a whole number from 1 to {LIMITS[key]}, got {shown(value)}")
     return value
 
 
 def _share(keys: dict[str, object], key: str, default: float) -> float:
     value = keys.get(key, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
-        raise ValueError(f"{key} must be a number from 0 to below 1, got {value!r}")
+        raise ValueError(f"{key} must be a number from 0 to below 1, got {shown(value)}")
     return float(value)
 
 
@@ -341,13 +343,13 @@ def _tables(keys: dict[str, object]) -> tuple[str, ...]:
     value = keys.get("modules_to_save", ())
     if isinstance(value, (list, tuple)) and all(name in TABLES for name in value):
         return tuple(name for name in TABLES if name in value)
-    raise ValueError(f"modules_to_save must be a list of names out of {', '.join(TABLES)}, got {value!r}")
+    raise ValueError(f"modules_to_save must be a list of names out of {', '.join(TABLES)}, got {shown(value)}")
 
 
 def _trained_share(keys: dict[str, object]) -> float:
     value = keys.get("trained_token_share", 1.0)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-        raise ValueError(f"trained_token_share must be a number above 0 and up to 1, got {value!r}")
+        raise ValueError(f"trained_token_share must be a number above 0 and up to 1, got {shown(value)}")
     return float(value)
 
 
@@ -357,4 +359,4 @@ def _modules(keys: dict[str, object]) -> str | tuple[str, ...]:
         return "all-linear"
     if isinstance(value, (list, tuple)) and value and all(isinstance(name, str) and name for name in value):
         return tuple(dict.fromkeys(value))
-    raise ValueError(f'target_modules must be "all-linear" or a list of module names, got {value!r}')
+    raise ValueError(f'target_modules must be "all-linear" or a list of module names, got {shown(value)}')
