@@ -9,7 +9,7 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 export NO_MKDOCS_2_WARNING = 1
 export DISABLE_MKDOCS_2_WARNING = true
 
-.PHONY: build serve test check preview benchmark lock clean
+.PHONY: build serve test check preview compare benchmark lock clean
 
 build: .venv/locked  ## check everything, then the site into site/, strictly
 	$(BIN)/python -m macros check
@@ -26,6 +26,10 @@ check: .venv/locked  ## all findings in pages and data
 
 preview: .venv/locked  ## make preview PR=12 COMMIT=abc: the site with a banner, not for search engines
 	PREVIEW_PR=$(or $(PR),$(error say which pull request: make preview PR=12 COMMIT=abc)) PREVIEW_COMMIT=$(COMMIT) $(MKDOCS) build --strict
+
+compare: .venv/locked .cache/peer/locked  ## our errors in the simulation and those of other tools on measured runs, into data/
+	$(BIN)/python -m tests.record_simulation
+	$(BIN)/python -m tests.record_peers
 
 benchmark: .venv/locked .cache/peer/locked  ## how long builds and estimates take, also against another tool
 	$(BIN)/python -m tests.benchmark
