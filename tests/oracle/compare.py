@@ -117,7 +117,7 @@ FLAGS = {
     "dora": "use_dora",
 }
 TEXTS = {"grad32": "master_gradients", "quantization": "quantization", "kernels": "kernels"}
-LOSSES = {"trl": "chunked", "liger": "fused"}
+LOSSES = {"standard": "standard", "trl": "chunked", "liger": "fused"}
 OPTIMIZERS = {"fused": "adamw_torch_fused", "foreach": "adamw_torch", "forloop": "adamw_torch"}
 
 

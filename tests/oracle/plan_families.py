@@ -76,6 +76,9 @@ TARGETS = {
     "nemotron_h": "q_proj k_proj v_proj o_proj up_proj down_proj",
 }
 
+# Its attention has other projections.
+LATENT_ATTENTION = {"glm4_moe_lite": "q_a_proj q_b_proj kv_a_proj_with_mqa kv_b_proj o_proj"}
+
 # Attention kernels that the modelling code of a family refuses.
 ONLY = {"gpt_oss": ("flash", "eager"), "granite_swa": ("flash", "eager")}
 
@@ -107,5 +110,7 @@ def plan() -> list[dict[str, object]]:
                 if "lora" in recipe:
                     run.update({"rank": 16, "dropout": 0.0} | extra)
                     run["targets"] = TARGETS.get(config["model_type"], run["targets"])
+                    if run["targets"] == "attn":
+                        run["targets"] = LATENT_ATTENTION.get(config["model_type"], "attn")
                 runs.append(run | {"optimizer": "fused"})
     return runs
