@@ -2,7 +2,7 @@
 
 What is modelled is the pure-PyTorch path: `pip install transformers peft` brings neither flash-linear-attention nor
 causal-conv1d, and without them transformers computes chunks of 64 tokens in float32 and a loop over the chunks. The
-kernels of those two packages keep far less; the warning `delta_rule_torch` says so. The last chunk counts as full.
+kernels of those two packages keep far less; the warning `delta_rule_torch` says so.
 Source: transformers 5.24.0 models/qwen3_5/modeling_qwen3_5.py: Qwen3_5GatedDeltaNet, torch_chunk_gated_delta_rule,
 causal_conv1d_fn, l2norm, Qwen3_5RMSNormGated.
 """
@@ -48,7 +48,9 @@ def chunk_gated_delta_rule(builder, query: Value, key: Value, value: Value, beta
     """torch_chunk_gated_delta_rule: products inside chunks, triangular systems, then a loop over the chunks."""
     tape, shape = builder.tape, builder.shape.delta
     width, heads = query.width, shape.num_value_heads
-    inside = Value(heads * CHUNK, 0, 0, 4, False, 0)  # a matrix of tokens by tokens for each chunk and head
+    filling = builder.filling(CHUNK)
+    # A matrix of tokens by tokens for each chunk and head.
+    inside = Value(heads * CHUNK, heads * CHUNK * filling, 0, 4, False, 0)
     if shape.num_key_heads != heads:
         query, key = repeat(tape, query, shape.state_key_size), repeat(tape, key, shape.state_key_size)
     given = (query, key)
@@ -58,9 +60,9 @@ def chunk_gated_delta_rule(builder, query: Value, key: Value, value: Value, beta
     query, key = l2norm(tape, query, heads), l2norm(tape, key, heads)
     query = tape.scale(query)
     unpadded = (query, key, value)
-    query, key, value = copy(tape, query), copy(tape, key), copy(tape, value)
+    query, key, value = pad(tape, query, filling), pad(tape, key, filling), pad(tape, value, filling)
     tape.hold(*unpadded)
-    beta, decay = copy(tape, beta), copy(tape, decay)
+    beta, decay = pad(tape, beta, filling), pad(tape, decay, filling)
     value_beta, key_beta = rows(tape, value, beta), rows(tape, key, beta)
     decay = tape.scale(decay)  # cumsum
     pairwise = tape.custom([decay], tape.like(inside), [], [(decay, REDUCED)])
@@ -75,6 +77,8 @@ def chunk_gated_delta_rule(builder, query: Value, key: Value, value: Value, beta
     key = rows(tape, key, tape.unary(tape.scale(decay), save_output=True))
     core = scan(builder, core, new_values, decayed_keys, attention, query, key)
     core = copy(tape, core)  # the triangular solver's results are stored by column, so reshape has to copy
+    core = tape.view(core)  # without the padding
+    core.fixed = 0
     core = tape.to(core, width)
     tape.hold(value_beta, decayed, attention, query, key)
     return core
@@ -90,26 +94,28 @@ def scan(builder, core: Value, new_values: Value, decayed_keys: Value, attention
     tape, shape = builder.tape, builder.shape.delta
     state = shape.num_value_heads * shape.key_head_dim * shape.value_head_dim
     chunk = CHUNK * shape.value_size
+    filling = builder.filling(CHUNK)
+    states_filling = state // CHUNK * filling
     inputs = [attention, query, new_values, decayed_keys, key]
     if builder.recipe.autocast:
         # The first chunk needs no gradient of its state of zeros, and what only the last state depends on is dropped.
         saved = [cast(tape, attention, 0), cast(tape, query, 1), cast(tape, decayed_keys, 1), cast(tape, key, 1)]
         saved = saved + [cast(tape, new_values, 0), cast(tape, new_values, 1)]
         for width, missing in ((2, 0), (2, 0), (4, 1)):
-            saved.append(tape.record([], Value(state // CHUNK, -missing * state, 0, width, False, 0), [], []))
+            saved.append(tape.record([], Value(state // CHUNK, states_filling - missing * state, 0, width, False, 0), [], []))
     else:
-        states = tape.record([], Value(state // CHUNK, 0, 0, 4, False, 0), [], [])
+        states = tape.record([], Value(state // CHUNK, states_filling, 0, 4, False, 0), [], [])
         values = tape.record([], tape.like(new_values, None, False), [], [])
         saved = [states, values, attention, query, decayed_keys, key]
     forward = Value(0, 3 * state + chunk, 0, 4, False, WORKSPACE)
-    backward = Value(shape.value_size, 2 * chunk, 0, 4, False, WORKSPACE)
+    backward = Value(shape.value_size, shape.value_size * filling + 2 * chunk, 0, 4, False, WORKSPACE)
     grads = [(tensor, NEW) for tensor in inputs]
     return tape.custom([core] + inputs + saved, tape.view(core), saved, grads, forward, backward)
 
 
 def cast(tape, x: Value, missing: int) -> Value:
     """The bfloat16 copies of all chunks of a tensor but so many."""
-    return tape.record([], Value(x.per_token, -missing * x.per_token * CHUNK, 0, 2, False, 0), [], [])
+    return tape.record([], Value(x.per_token, x.fixed - missing * x.per_token * CHUNK, 0, 2, False, 0), [], [])
 
 
 def solve_triangular(tape, system: Value, right: Value) -> Value:
@@ -144,8 +150,15 @@ def in_float32(tape, x: Value) -> Value:
     return tape.to(x, 4) if x.width != 4 else copy(tape, x)
 
 
+def pad(tape, x: Value, filling: int) -> Value:
+    """F.pad up to whole chunks; it copies even where there is nothing to pad."""
+    output = tape.like(x)
+    output.fixed = x.per_token * filling
+    return tape.custom([x], output, [], [(x, SAME)])
+
+
 def copy(tape, x: Value) -> Value:
-    """F.pad copies even where there is nothing to pad; so does reshape where strides do not fit."""
+    """reshape copies where strides do not fit."""
     return tape.custom([x], tape.like(x), [], [(x, SAME)])
 
 

@@ -26,6 +26,8 @@ from .tape import DEQUANTIZED, GRADIENT, LOGITS, LOSS, NEW, REDUCED, REUSED, SAM
 FUSED_NORMS = ("liger", "foak", "unsloth")
 FUSED_GATES = ("liger", "unsloth")
 QKV = ("q_proj", "k_proj", "v_proj")
+# Rows of a sequence that FlashAttention's backward rounds its buffers up to (flash_api.cpp, seqlen_q_rounded).
+FLASH_ROWS = 128
 
 
 class Builder:
@@ -252,6 +254,10 @@ class Builder:
             return x
         return self.tape.custom([x], self.tape.like(x), [], [(x, SAME)])
 
+    def filling(self, step: int) -> int:
+        """Tokens that the batch lacks until each of its sequences is a multiple of `step`."""
+        return self.recipe.micro_batch_size * ((step - self.recipe.sequence_length % step) % step)
+
     def attend(self, q: Value, k: Value, v: Value) -> Value:
         """The attention itself, as the recipe wants it."""
         if self.recipe.attention == "eager":
@@ -291,7 +297,7 @@ class Builder:
         """FlashAttention-2: saves q, k, v, the output and its log-sum-exp.
 
         Its backward (csrc/flash_attn/flash_api.cpp, mha_bwd) allocates dq and softmax_d in float32, and with grouped
-        query heads dk and dv per query head.
+        query heads dk and dv per query head. Rows of dq and softmax_d are rounded up to 128 per sequence.
         """
         tape, arch = self.tape, self.arch
         if self.recipe.transformers != "5" and arch.model_type in ("mistral", "mixtral"):
@@ -302,7 +308,8 @@ class Builder:
         expanded = self.shape.query_size if self.shape.num_key_value_heads != self.shape.num_attention_heads else 0
         step = 32 if self.shape.head_dim <= 128 else 64
         padded = (self.shape.head_dim + step - 1) // step * step
-        workspace = Value(self.shape.num_attention_heads * (padded + 1) + expanded, 0, 0, 4, False, WORKSPACE)
+        row = self.shape.num_attention_heads * (padded + 1)
+        workspace = Value(row + expanded, row * self.filling(FLASH_ROWS), 0, 4, False, WORKSPACE)
         output = tape.custom(
             [q, k, v, lse], output, [q, k, v, lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace
         )
@@ -371,7 +378,12 @@ class Builder:
         """Product of two activations; each is saved for the gradient of the other."""
         left, right = self.tape.matmul_input(left), self.tape.matmul_input(right)
         output.width = left.width
-        return self.tape.custom([left, right], output, [left, right], [(left, NEW), (right, NEW)])
+        saved = []
+        if right.requires_grad:
+            saved.append(left)
+        if left.requires_grad:
+            saved.append(right)
+        return self.tape.custom([left, right], output, saved, [(left, NEW), (right, NEW)])
 
     def add_mask(self, scores: Value) -> Value:
         """Causal mask in the dtype of the hidden states: float32 scores if those are."""
@@ -479,6 +491,7 @@ class Builder:
         hidden = self.rms_norm(x)
         trained = self.full or "lm_head" in self.recipe.modules_to_save
         weight = tape.weight(arch.vocab_size * arch.hidden_size, table_width(self.recipe), trained)
+        weight.tied = arch.tie_word_embeddings and self.full
         if self.recipe.loss == "chunked":
             self.tiled_loss(hidden, weight)
             return None

@@ -188,6 +188,10 @@ def is_masked(arch: Architecture, recipe: Recipe, shape: LayerShape) -> bool:
     return recipe.padding or (shape.attention == "sliding" and recipe.sequence_length >= arch.sliding_window)
 
 
+# A length that is a multiple of this needs no rounding up: of rows in attention kernels, of chunks in linear attention.
+LENGTH_STEP = 128
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """What all batches and lengths of a model and a recipe share.
@@ -202,12 +206,15 @@ class Profile:
 
 def profile(arch: Architecture, recipe: Recipe) -> Profile:
     """The step's states by moment; made once for all batches and lengths that share them."""
+    rest = recipe.sequence_length % LENGTH_STEP
     key = (
         recipe.structure,
         recipe.micro_batch_size > 1,
         recipe.gradient_accumulation_steps > 1,
         recipe.sequence_length >= arch.sliding_window,
-        recipe.sequence_length % 16 == 0,
+        rest,
+        # Rounding up is paid once per sequence.
+        recipe.micro_batch_size if rest else 0,
     )
     found = arch.profiles.get(key)
     if found is None:
@@ -398,6 +405,8 @@ class Step:
         trained = not recipe.adapted or "embed_tokens" in recipe.modules_to_save
         if not trained:
             return state
-        if self.accumulating or (arch.tie_word_embeddings and not recipe.adapted):
+        if self.accumulating:
+            state.plus("backward_temporaries", 0, embedding_weights(arch) * stream_width(recipe), 0)
+        if arch.tie_word_embeddings and not recipe.adapted:
             state.plus("backward_temporaries", 0, embedding_weights(arch) * stream_width(recipe), 0)
         return state.plus("backward_temporaries", self.width * arch.hidden_size, 0, 0)

@@ -141,7 +141,7 @@ class Replay:
     def arrive(self, value: Value, gradient: Value, tag: str) -> None:
         """A gradient reaches a tensor: the first one is taken over, later ones are added to it, in place if it is unshared."""
         if value.weight:
-            if self.accumulating:
+            if self.accumulating and not value.tied:
                 self.release(gradient)
             return
         first = self.gradients.get(id(value))

@@ -20,9 +20,17 @@ class Value:
     """A tensor: `per_token`, `fixed` and `per_square` elements of `width` bytes.
 
     A tensor has per_token · t + fixed + per_square · t · s elements, t tokens in sequences of s tokens.
+
+    weight     a weight: counted elsewhere
+    tied       a weight that another stage uses too: its gradient waits for that one's before it reaches `.grad`
+    view_of    the tensor whose memory this one shares
+    last_use   index of the last op that has it as input
+    saves      ops that keep it for their backward
     """
 
-    __slots__ = ("fixed", "kind", "last_use", "per_square", "per_token", "requires_grad", "saves", "view_of", "width", "weight")
+    __slots__ = (
+        "fixed", "kind", "last_use", "per_square", "per_token", "requires_grad", "saves", "tied", "view_of", "weight", "width",
+    )  # fmt: skip
 
     def __init__(self, per_token, fixed, per_square, width, requires_grad, kind):
         self.per_token = per_token
@@ -32,6 +40,7 @@ class Value:
         self.requires_grad = requires_grad
         self.kind = kind
         self.weight = False
+        self.tied = False
         self.view_of = None
         self.last_use = -1
         self.saves = 0
