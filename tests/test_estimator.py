@@ -367,7 +367,7 @@ def test_a_wrong_config_names_the_key(change, message):
         ("qwen3-30b-a3b", "decoder_sparse_step", "2", "decoder_sparse_step must be a whole number from 1 to 512, got '2'"),
         ("qwen3-30b-a3b", "mlp_only_layers", True, "mlp_only_layers must be a list of layer numbers, got True"),
         ("qwen3-30b-a3b", "mlp_only_layers", ["0"], "mlp_only_layers must be a list of layer numbers, got ['0']"),
-        ("glm-4.7-flash", "first_k_dense_replace", -1, "first_k_dense_replace must be a whole number from 0 to 512, got -1"),
+        ("glm-4.7-flash", "mlp_layer_types", ["dense"], "mlp_layer_types must be a list of 47 names, dense or sparse, got ['dense']"),
         ("smollm3-3b", "no_rope_layer_interval", 0, "no_rope_layer_interval must be a whole number from 1 to 512, got 0"),
     ],
 )

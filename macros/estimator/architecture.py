@@ -20,7 +20,6 @@ LIMITS = {
     "num_hidden_layers": 512,
     "full_attention_interval": 512,
     "decoder_sparse_step": 512,
-    "first_k_dense_replace": 512,
     "max_window_layers": 512,
     "no_rope_layer_interval": 512,
     "linear_num_key_heads": 1024,
@@ -149,12 +148,11 @@ def _layers(config: dict[str, object], model_type: str, window: int) -> tuple[La
     active = _size(config, "num_experts_per_tok") if experts else 0
     if active > experts:
         raise ValueError(f"num_experts_per_tok {active} is more than {family.experts} {experts}")
-    dense = _indices(config, "mlp_only_layers")
+    dense = _dense_layers(config, count) if latent is not None else _indices(config, "mlp_only_layers")
     step = _size(config, "decoder_sparse_step", 1)
-    first_routed = _from_zero(config, "first_k_dense_replace", 1) if latent is not None else 0
     shapes = []
     for index, attention in enumerate(_attention_kinds(config, model_type, count, window)):
-        routed = experts > 0 and index not in dense and index >= first_routed and (index + 1) % step == 0
+        routed = experts > 0 and index not in dense and (index + 1) % step == 0
         size = "moe_intermediate_size" if routed and "moe_intermediate_size" in config else "intermediate_size"
         shapes.append(
             LayerShape(
@@ -308,6 +306,19 @@ def _from_zero(config: dict[str, object], key: str, default: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0 or value > LIMITS[key]:
         raise ValueError(f"{key} must be a whole number from 0 to {LIMITS[key]}, got {shown(value)}")
     return value
+
+
+def _dense_layers(config: dict[str, object], count: int) -> list[int]:
+    """Numbers of the layers without experts: the first one, unless mlp_layer_types names every layer.
+
+    transformers 5.24.0 does not read first_k_dense_replace (configuration_glm4_moe_lite.py).
+    """
+    kinds = config.get("mlp_layer_types")
+    if kinds is None:
+        return [0]
+    if not isinstance(kinds, list) or len(kinds) < count or any(kind not in ("dense", "sparse") for kind in kinds):
+        raise ValueError(f"mlp_layer_types must be a list of {count} names, dense or sparse, got {shown(kinds)}")
+    return [index for index in range(count) if kinds[index] == "dense"]
 
 
 def _indices(config: dict[str, object], key: str) -> list[int]:

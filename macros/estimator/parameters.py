@@ -247,7 +247,7 @@ def targets(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
         if name not in known:
             raise ValueError(f"target_modules: this model has no {shown(name)}; its linear layers are {', '.join(names)}")
     wanted = recipe.target_modules
-    return tuple(name for name in names if name in wanted or last_name(name) in wanted)
+    return tuple(name for name in names if name in reached and (name in wanted or last_name(name) in wanted))
 
 
 # PEFT takes these for the experts' old names wherever it reaches stacked experts (_MOE_TARGET_MODULE_MAPPING).
