@@ -119,7 +119,9 @@ def readable(found: Estimate) -> str:
     rows.append(("parameters", f"{found.parameters:,}, trained {found.trainable_parameters:,}"))
     if found.verdict is not None:
         words = {"comfortable": "fits comfortably", "tight": "tight", "does_not_fit": "does not fit"}
-        rows.append(("verdict", f"{words[found.verdict]}, headroom {gb(found.headroom_bytes or 0)}"))
+        against = "upper" if found.verdict == "comfortable" else "lower"
+        room = f"headroom {gb(found.headroom_bytes or 0)} to the {against} figure that the driver may show"
+        rows.append(("verdict", f"{words[found.verdict]}, {room}"))
     rows.append(("evidence", found.evidence))
     given = {key: value for key, value in found.conditions.items() if value is not None}
     rows.append(("conditions", ", ".join(f"{key}={value}" for key, value in given.items())))

@@ -12,7 +12,7 @@ from typing import Any
 from macros import yamlfile
 from macros.dataset import Dataset
 from macros.estimator import Architecture, Estimate, architecture_from_config, estimate, recipe_from_keys
-from macros.estimator.recipe import applicable_keys
+from macros.estimator.recipe import with_defaults
 from macros.findings import quote
 
 DEFAULT_PRESET = "transformers-peft"
@@ -30,8 +30,8 @@ def estimate_keys(dataset: Dataset, keys: Mapping[str, Any]) -> Estimate:
     config, omits = _config(dataset, keys)
     architecture = _architecture(json.dumps(config, sort_keys=True))
     gpu = dataset.gpus[keys["gpu"]] if keys.get("gpu") is not None else None
-    preset, defaults = _preset(dataset, keys.get("preset"), given)
-    result = estimate(architecture, recipe_from_keys({**defaults, **given}), gpu.memory if gpu else None)
+    preset, complete = _preset(dataset, keys.get("preset"), given)
+    result = estimate(architecture, recipe_from_keys(complete), gpu.memory if gpu else None)
     names = {"model": keys.get("model"), "gpu": gpu.key if gpu else None, "preset": preset}
     warnings = (*result.warnings, *(f"omits_{part}" for part in omits))
     return replace(result, conditions={**names, **result.conditions}, warnings=warnings)
@@ -72,19 +72,13 @@ def _config(dataset: Dataset, keys: Mapping[str, Any]) -> tuple[Mapping[str, Any
 
 
 def _preset(dataset: Dataset, name: Any, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """The preset's key and those of its defaults that apply to the method."""
+    """The preset's key and the recipe's keys, completed with those of its defaults that apply to the method."""
     if name is None:
         if DEFAULT_PRESET not in dataset.presets:
-            return None, {}
+            return None, dict(given)
         name = DEFAULT_PRESET
-    preset, method = dataset.presets[name], given.get("method")
-    applicable = applicable_keys(method) if method in dataset.methods else ()
-    defaults = {key: value for key, value in preset.defaults(str(method)).items() if key in applicable}
-    # What hangs on a key that was given is that key's to decide, not the preset's.
-    for given_key, hanging in (("precision", "base_dtype"), ("quantization", "double_quant")):
-        if given_key in given:
-            defaults.pop(hanging, None)
-    return name, defaults
+    preset = dataset.presets[name]
+    return name, with_defaults(given, preset.defaults(str(given.get("method"))))
 
 
 @lru_cache(maxsize=256)
