@@ -198,7 +198,7 @@ class Replay:
             if op.backward_workspace is not None:
                 self.count(op.backward_workspace, 1)
                 self.see(tag)
-            made = []
+            made, full = [], []
             reusing = any(how == REUSED for _, how in op.grads)
             if reusing:
                 self.release_saved(op)
@@ -215,10 +215,13 @@ class Replay:
                     made.append((value, self.allocate(value)))
                     self.see(tag)
                 else:
-                    full = self.allocate(op.output)
+                    full.append((value, self.allocate(op.output)))
                     self.see(tag)
-                    made.append((value, self.allocate(value)))
-                    self.release(full)
+            # The engine sums full products up only when the op has made all of its gradients (validate_outputs).
+            for value, product in full:
+                made.append((value, self.allocate(value)))
+                self.see(tag)
+                self.release(product)
             if op.backward_workspace is not None:
                 self.count(op.backward_workspace, -1)
             if not reusing:
