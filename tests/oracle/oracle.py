@@ -192,7 +192,7 @@ class Run:
     def renew_trained(self) -> None:
         """Give what is trained storages of its own (copies of fake tensors are not counted right) and its dtype.
 
-        SFTTrainer casts all of it to bf16 beside a quantised base, but for DoRA's magnitudes.
+        SFTTrainer casts all of it to bf16 beside a quantised base, but for DoRA's magnitudes, which stay in fp32.
         """
         dtype = DTYPES[self.recipe.adapters]
         cast = self.recipe.quantized and dtype == torch.bfloat16
@@ -200,7 +200,10 @@ class Run:
             for name, parameter in module._parameters.items():
                 if parameter is not None and parameter.requires_grad:
                     magnitude = type(module).__name__.startswith("Dora")
-                    new = torch.empty_like(parameter, dtype=dtype if cast and not magnitude else parameter.dtype)
+                    kind = dtype if cast else parameter.dtype
+                    if magnitude and cast and self.recipe.autocast:
+                        kind = torch.float32
+                    new = torch.empty_like(parameter, dtype=kind)
                     module._parameters[name] = nn.Parameter(new)
         for name, parameter in self.model.named_parameters():
             if "lora_A" in name and parameter.dtype != dtype:
