@@ -11,8 +11,8 @@ ACTIVATION, CHECKPOINT, CAST, DEQUANTIZED, BACKWARD, GRADIENT, WORKSPACE, LOGITS
 KINDS = 9
 
 # How the gradient of an input comes about.
-# SAME: the output's gradient itself; NEW: a tensor of the input's shape; REDUCED: a full product, then its sum; PART: one
-# part of a cat; REUSED: written over what the op had saved.
+# SAME: the output's gradient itself; NEW: a tensor of the input's shape; REDUCED: one of the output's shape and dtype,
+# then its sum or its cast; PART: one part of a cat; REUSED: written over what the op had saved.
 SAME, NEW, REDUCED, PART, REUSED = range(5)
 
 
@@ -217,7 +217,8 @@ class Tape:
 
     def scale_by(self, value, factor, width=None):
         """Product with a tensor without gradient that is kept elsewhere (rotary cosines)."""
-        return self.record([value, factor], self.like(value, width), [factor], [(value, NEW)])
+        output = self.like(value, width)
+        return self.record([value, factor], output, [factor], [(value, product_gradient(value, output))])
 
     def gather(self, value, per_token, index):
         """Rows chosen by an index that is kept for the backward, which adds into zeros of the source's shape."""
@@ -247,7 +248,8 @@ class Tape:
             saved.append(left)
         if left.requires_grad:
             saved.append(right)
-        return self.record([left, right], output, saved, [(left, NEW), (right, NEW)])
+        grads = [(side, product_gradient(side, output)) for side in (left, right)]
+        return self.record([left, right], output, saved, grads)
 
     def multiply_rows(self, value, rows, width=None):
         """Product with one number per token or per channel (`rows`): that gradient is summed after a full product."""
@@ -257,7 +259,8 @@ class Tape:
             saved.append(value)
         if value.requires_grad:
             saved.append(rows)
-        return self.record([value, rows], output, saved, [(rows, REDUCED), (value, NEW)])
+        grads = [(rows, REDUCED), (value, product_gradient(value, output))]
+        return self.record([value, rows], output, saved, grads)
 
     def unary(self, value, save_output=False):
         """silu, gelu, square: saves its input; tanh, softmax, sigmoid, rsqrt: its output."""
@@ -306,3 +309,8 @@ class Tape:
     def custom(self, inputs, output, saved, grads, forward_workspace=None, backward_workspace=None):
         """An op with a kernel of its own (attention)."""
         return self.record(inputs, output, saved, grads, forward_workspace, backward_workspace)
+
+
+def product_gradient(factor: Value, product: Value) -> int:
+    """The gradient of a factor is a product in the wider dtype, which the engine casts where the factor's is narrower."""
+    return NEW if factor.width == product.width else REDUCED
