@@ -139,15 +139,26 @@ class Builder:
         late = identity * compute + linear.weight * compute + copies * linear.weight * x.width
         early = identity * (width + (compute if compute != width else 0)) + linear.weight * compute
         scratch = max(early, late)
-        magnitude = tape.weight(linear.outputs, width, True)
+        # TRL's cast of the adapters to bfloat16 leaves the magnitudes in float32.
+        wide = 4 if self.recipe.autocast else width
+        magnitude = tape.weight(linear.outputs, wide, True)
         norm = Value(0, scratch, 0, 1, False, WORKSPACE)
-        scale = tape.custom([magnitude], Value(0, linear.outputs, 0, width, True, 0), [], [(magnitude, NEW)], norm)
+        scale = tape.custom([magnitude], Value(0, linear.outputs, 0, wide, True, 0), [], [(magnitude, NEW)], norm)
+        # The adapters' weight, its identity matrix and the base weight in the dtype of x stay until the function returns.
+        own = not self.quantized and x.width == self.recipe.weight_bytes
+        frame = identity * compute + linear.weight * x.width
+        copy = Value(0, 0 if own else linear.weight, 0, x.width, False, WORKSPACE)
+        frame = tape.custom([], Value(0, frame, 0, 1, False, WORKSPACE), [], [])
+        tape.custom([], copy, [], [])
         lora = self.lora(x, name)
         if self.recipe.lora_dropout > 0:
             # Without the base layer's result for the dropped input, DoRA computes it again with the whole weight.
-            result = tape.matmul(x, tape.weight(linear.weight, x.width, False), linear.outputs)
+            whole = tape.weight(linear.weight, x.width, False) if own else copy
+            result = tape.matmul(x, whole, linear.outputs)
         part = tape.multiply_rows(result, tape.scale(scale))
-        return tape.add(part, tape.scale(tape.multiply_rows(lora, scale)))
+        output = tape.add(part, tape.scale(tape.multiply_rows(lora, scale)))
+        tape.hold(frame, copy)
+        return output
 
     def linear_quantized(self, x: Value, name: str) -> Value:
         """A frozen quantised layer and PEFT's adapter: bitsandbytes' Linear4bit and Linear8bitLt, GPTQ, AWQ.
@@ -156,10 +167,10 @@ class Builder:
         """
         linear = self.linears[name]
         tape, recipe = self.tape, self.recipe
-        dequantized = Value(0, linear.weight, 0, 2, False, DEQUANTIZED)
         if recipe.quantization == "int8":
-            result = self.matmul_int8(x, linear, dequantized)
+            result = self.matmul_int8(x, linear)
         else:
+            dequantized = Value(0, linear.weight, 0, 2, False, DEQUANTIZED)
             # FOAK's LoRA_QKV saves the input of q, k and v once.
             kept = recipe.quantized_inputs_kept or (recipe.kernels == "foak" and name == "q_proj" and name in self.targets)
             result = tape.quantized_matmul(tape.to(x, 2), linear.outputs, dequantized, kept)
@@ -176,8 +187,10 @@ class Builder:
         tape.hold(x)
         return tape.add(result, output)
 
-    def matmul_int8(self, x: Value, linear: Linear, dequantized: Value) -> Value:
-        """MatMul8bitLt: the input in float16 and in int8, an int32 product; the weight is dequantised for the backward.
+    def matmul_int8(self, x: Value, linear: Linear) -> Value:
+        """MatMul8bitLt: the input in float16 and in int8, an int32 product.
+
+        The weight is dequantised for the backward, in the dtype of the input.
 
         The input is kept as an attribute of the op in the first forward, where checkpointing does not reach it; a
         recomputation that is not reentrant makes no op that would keep it.
@@ -186,6 +199,7 @@ class Builder:
         kept = [] if recipe.gradient_checkpointing and not recipe.use_reentrant else [x]
         output = Value(linear.outputs, 0, 0, x.width, False, 0)
         forward = Value(3 * linear.inputs + 4 * linear.outputs, 0, 0, 1, False, WORKSPACE)
+        dequantized = Value(0, linear.weight, 0, x.width, False, DEQUANTIZED)
         tape.pin(x)
         return tape.custom([x], output, kept, [(x, NEW)], forward, dequantized)
 

@@ -294,7 +294,10 @@ def trained_tensors(arch: Architecture, recipe: Recipe) -> list[Tensors]:
 
 
 def adapter_tensors(arch: Architecture, recipe: Recipe) -> list[Tensors]:
-    """lora_A and lora_B of every adapted layer; with DoRA a magnitude for every output."""
+    """lora_A and lora_B of every adapted layer; with DoRA a magnitude for every output.
+
+    TRL casts the adapters of a quantised model to bfloat16, but not the magnitudes.
+    """
     names, width = targets(arch, recipe), recipe.adapter_bytes
     tensors = []
     for linear, count in all_linears(arch):
@@ -303,7 +306,7 @@ def adapter_tensors(arch: Architecture, recipe: Recipe) -> list[Tensors]:
             tensors.append(Tensors(rank, linear.inputs, count, width))
             tensors.append(Tensors(linear.outputs, rank, count, width))
             if recipe.use_dora:
-                tensors.append(Tensors(1, linear.outputs, count, width))
+                tensors.append(Tensors(1, linear.outputs, count, 4 if recipe.autocast else width))
     return tensors
 
 

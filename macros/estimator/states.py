@@ -74,7 +74,7 @@ def hidden_width(recipe: Recipe) -> int:
     """
     ends = ("o_proj", "down_proj")
     reached = recipe.target_modules == "all-linear" or any(name in recipe.target_modules for name in ends)
-    widened = recipe.use_dora and recipe.method == "qlora" and recipe.autocast and recipe.adapter_bytes == 4
+    widened = recipe.use_dora and recipe.method == "qlora" and recipe.autocast
     return 4 if widened and reached else stream_width(recipe)
 
 
