@@ -28,10 +28,10 @@ _UNITS: Mapping[str, str] = {
 }
 _BYTES = ("bytes_per_parameter", "weights_bytes_per_parameter", "total_bytes_per_parameter")
 _COUNTS = ("parameters", "trainable_parameters")
-_SHARES = ("share", "trainable_share", "within_2", "within_12", "inside", "width", "right_moment")
+_SHARES = ("share", "trainable_share", "within_2", "within_12", "inside", "width")
 _SIZES = ("median_error", "p95_error", "our_median_error")  # errors of many runs, whatever their direction
 _SIGNED = ("error", "worst_error", "our_worst_error")
-_TALLIES = ("runs", "compared", "refused", "comfortable", "tight", "does_not_fit")
+_TALLIES = ("runs", "compared", "refused", "comfortable", "tight", "does_not_fit", "right_moment")
 _DAYS = ("released", "checked", "published", "accessed")
 _KEYS = ("moment", "step", "part", "evidence")  # columns whose values are keys with a message of their own
 _NUMBERS = (

@@ -364,7 +364,7 @@ class Simulation(Record):
     median_error: Number = Field(ge=0, description="of the peak, relative")
     p95_error: Number = Field(ge=0, description="not exceeded by 95 % of the runs")
     worst_error: Number = Field(description="the largest, with its sign")
-    right_moment: Number = Field(ge=0, le=1, description="share whose peak lies in the right moment of the step")
+    right_moment: Whole = Field(ge=0, description="runs whose peak lies in the right moment of the step")
     versions: dict[str, Text] = Field(min_length=1, description="library → version that the simulation ran")
     recorded: Day
 

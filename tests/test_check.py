@@ -61,7 +61,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("check") / "guide"
     for folder in ("data", "macros/messages", "overrides/messages", "tests/recorded"):
         shutil.copytree(ROOT / folder, root / folder)
-    (root / "data/measurements.yml").unlink()  # large, and no page here speaks of it
+    for name in ("measurements.yml", "peers.yml"):  # large, and no page here speaks of them
+        (root / "data" / name).unlink()
     for language in TEXTS:
         for name in ("article.md", "other.md"):
             path = root / "docs" / language / name
