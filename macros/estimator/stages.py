@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .architecture import Architecture
 from .gemma4 import per_layer_inputs
+from .head import head
 from .layers import Builder
 from .recipe import Recipe
 from .replay import Peaks, Replay
@@ -103,7 +104,7 @@ def head_stage(arch: Architecture, recipe: Recipe) -> Stage:
     """Final norm, head and loss, forwards and backwards."""
     tape = Tape(recipe.autocast)
     source = tape.tensor(arch.hidden_size, hidden_width(recipe), True)
-    logits = Builder(arch, recipe, tape, arch.layers[-1], False).head(source)
+    logits = head(Builder(arch, recipe, tape, arch.layers[-1], False), source)
     replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
     replay.forward(source, False)
     if logits is not None and recipe.autocast and logits.width != 4:
