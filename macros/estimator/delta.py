@@ -24,7 +24,7 @@ def gated_delta_net(builder, x: Value) -> Value:
     beta = builder.linear(x, "in_proj_b")
     decay = builder.linear(x, "in_proj_a")
     mixed = causal_conv(builder, mixed)
-    query, key, value = tape.split(mixed, (shape.key_size, shape.key_size, shape.value_size))
+    query, key, value = tape.split(mixed, [shape.key_size, shape.key_size, shape.value_size])
     beta = tape.unary(beta, save_output=True)
     decay = tape.scale(tape.unary(tape.scale(tape.to(decay, 4))))
     core = chunk_gated_delta_rule(builder, query, key, value, beta, decay)

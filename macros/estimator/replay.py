@@ -15,12 +15,17 @@ from .tape import BACKWARD, GRADIENT, KINDS, LOGITS, LOSS, NEW, PART, REUSED, SA
 
 
 class Peaks:
-    """The states that can be the largest for some batch and length, by tag; dominated ones are dropped."""
+    """The states that can be the largest for some batch and length, by tag; dominated ones are dropped.
 
-    def __init__(self):
-        self.states = {}
+    states   for each tag (per token, fixed, per token · length, bytes by kind): the form of the sum in bytes, then the
+             same three numbers of every kind of tape.py, one after the other
+    """
 
-    def see(self, tag, live, per_token, fixed, per_square):
+    def __init__(self) -> None:
+        self.states: dict[str, list[tuple[int, int, int, list[int]]]] = {}
+
+    def see(self, tag: str, live: list[int], per_token: int, fixed: int, per_square: int) -> None:
+        """Keep a state unless another one is at least as large for every batch and length."""
         states = self.states.get(tag)
         if states is None:
             self.states[tag] = [(per_token, fixed, per_square, list(live))]
@@ -39,18 +44,23 @@ class Replay:
     """Counts what is alive while a tape runs.
 
     accumulating   `.grad` exists already, so a weight's new gradient is added to it and released
+    live           bytes alive, three numbers of each kind: per token, fixed, per token · length; `total` is their sum
+    alive          tensors of the forward that are alive, by id
+    gradients      the gradient that has reached a tensor so far, by the tensor's id
+    parts          gradients of the parts of a split tensor, by its id
+    owners         how many refer to a gradient, by its id
     """
 
-    def __init__(self, tape: Tape, accumulating: bool):
+    def __init__(self, tape: Tape, accumulating: bool) -> None:
         self.ops = tape.ops
         self.accumulating = accumulating
         self.peaks = Peaks()
-        self.live = [0] * (3 * KINDS)
-        self.total = [0, 0, 0]
-        self.alive = {}
-        self.gradients = {}
-        self.parts = {}
-        self.owners = {}
+        self.live: list[int] = [0] * (3 * KINDS)
+        self.total: list[int] = [0, 0, 0]
+        self.alive: dict[int, Value] = {}
+        self.gradients: dict[int, Value] = {}
+        self.parts: dict[int, list[Value]] = {}
+        self.owners: dict[int, int] = {}
 
     # ---- counting ----
     def count(self, value: Value, sign: int) -> None:
@@ -198,7 +208,7 @@ class Replay:
             if op.backward_workspace is not None:
                 self.count(op.backward_workspace, 1)
                 self.see(tag)
-            made, full = [], []
+            made, products = [], []
             reusing = any(how == REUSED for _, how in op.grads)
             if reusing:
                 self.release_saved(op)
@@ -215,10 +225,10 @@ class Replay:
                     made.append((value, self.allocate(value)))
                     self.see(tag)
                 else:
-                    full.append((value, self.allocate(op.output)))
+                    products.append((value, self.allocate(op.output)))
                     self.see(tag)
             # The engine sums full products up only when the op has made all of its gradients (validate_outputs).
-            for value, product in full:
+            for value, product in products:
                 made.append((value, self.allocate(value)))
                 self.see(tag)
                 self.release(product)

@@ -32,7 +32,9 @@ class Value:
         "fixed", "kind", "last_use", "per_square", "per_token", "requires_grad", "saves", "tied", "view_of", "weight", "width",
     )  # fmt: skip
 
-    def __init__(self, per_token, fixed, per_square, width, requires_grad, kind):
+    def __init__(
+        self, per_token: int, fixed: int, per_square: int, width: int, requires_grad: bool, kind: int
+    ) -> None:
         self.per_token = per_token
         self.fixed = fixed
         self.per_square = per_square
@@ -41,11 +43,11 @@ class Value:
         self.kind = kind
         self.weight = False
         self.tied = False
-        self.view_of = None
+        self.view_of: Value | None = None
         self.last_use = -1
         self.saves = 0
 
-    def storage(self):
+    def storage(self) -> Value:
         """The tensor that owns the memory."""
         value = self
         while value.view_of is not None:
@@ -56,14 +58,24 @@ class Value:
 class Op:
     """One step of the forward pass and what its backward needs.
 
+    tag       the part of the stage it belongs to: "layer", "head", "loss", "inputs"
     saved     tensors that autograd keeps until this op's backward
-    grads     pairs (input, SAME | NEW | REDUCED) in the order in which the backward makes them
-    forward_workspace, backward_workspace   Value or None: alive during the op only
+    grads     pairs (input, SAME | NEW | REDUCED | PART | REUSED) in the order in which the backward makes them
+    forward_workspace, backward_workspace   alive during the op only
     """
 
     __slots__ = ("backward_workspace", "forward_workspace", "grads", "inputs", "output", "saved", "tag")
 
-    def __init__(self, tag, inputs, output, saved, grads, forward_workspace, backward_workspace):
+    def __init__(
+        self,
+        tag: str,
+        inputs: list[Value],
+        output: Value,
+        saved: list[Value],
+        grads: list[tuple[Value, int]],
+        forward_workspace: Value | None,
+        backward_workspace: Value | None,
+    ) -> None:
         self.tag = tag
         self.inputs = inputs
         self.output = output
@@ -74,28 +86,33 @@ class Op:
 
 
 class Tape:
-    """The ops of one stage (a decoder layer, the head), in order."""
+    """The ops of one stage (a decoder layer, the head), in order.
 
-    def __init__(self, autocast: bool):
+    tag, kind      of the ops and of their results that are written next
+    cached_casts   bytes of the casts that autocast keeps until the whole forward is over
+    pinned         tensors that Python keeps outside autograd
+    """
+
+    def __init__(self, autocast: bool) -> None:
         self.autocast = autocast
-        self.ops = []
+        self.ops: list[Op] = []
         self.tag = ""
         self.kind = ACTIVATION
         self.cached_casts = 0
-        self.pinned = []
+        self.pinned: list[Value] = []
 
     # ---- tensors ----
-    def tensor(self, per_token, width, requires_grad, kind=ACTIVATION):
+    def tensor(self, per_token: int, width: int, requires_grad: bool, kind: int = ACTIVATION) -> Value:
         """A tensor that exists before the stage begins."""
         return Value(per_token, 0, 0, width, requires_grad, kind)
 
-    def weight(self, count, width, requires_grad):
+    def weight(self, count: int, width: int, requires_grad: bool) -> Value:
         """A weight: its memory is counted elsewhere, its gradient here."""
         value = Value(0, count, 0, width, requires_grad, GRADIENT)
         value.weight = True
         return value
 
-    def like(self, value, width=None, requires_grad=None):
+    def like(self, value: Value, width: int | None = None, requires_grad: bool | None = None) -> Value:
         """A new tensor of the same shape."""
         return Value(
             value.per_token,
@@ -106,7 +123,15 @@ class Tape:
             self.kind,
         )
 
-    def record(self, inputs, output, saved, grads, forward_workspace=None, backward_workspace=None):
+    def record(
+        self,
+        inputs: list[Value],
+        output: Value,
+        saved: list[Value],
+        grads: list[tuple[Value, int]],
+        forward_workspace: Value | None = None,
+        backward_workspace: Value | None = None,
+    ) -> Value:
         """Append an op; inputs without gradient drop out of `grads`, and with no gradient left nothing is saved."""
         index = len(self.ops)
         wanted = [(value, how) for value, how in grads if value.requires_grad]
@@ -122,18 +147,18 @@ class Tape:
         output.storage().last_use = index
         return output
 
-    def hold(self, *values):
+    def hold(self, *values: Value) -> None:
         """A Python frame still refers to these tensors here."""
         for value in values:
             value.storage().last_use = len(self.ops) - 1
 
-    def pin(self, value):
+    def pin(self, value: Value) -> None:
         """Kept by Python outside autograd's saved tensors: checkpointing does not free it."""
         owner = value.storage()
         if owner not in self.pinned:
             self.pinned.append(owner)
 
-    def saved_upstream(self, values):
+    def saved_upstream(self, values: list[Value]) -> list[Value]:
         """These tensors, and everything that the ops which led to them saved: alive as long as someone holds the tensors."""
         makers = {id(op.output): op for op in self.ops}
         found, pending, seen = [], list(values), []
@@ -152,7 +177,7 @@ class Tape:
         return found
 
     # ---- ops ----
-    def view(self, value, per_token=None, width=None):
+    def view(self, value: Value, per_token: int | None = None) -> Value:
         """view, transpose, chunk: the same memory."""
         output = self.like(value)
         if per_token is not None:
@@ -160,18 +185,18 @@ class Tape:
         output.view_of = value
         return self.record([value], output, [], [(value, SAME)])
 
-    def slice(self, value, per_token):
+    def slice(self, value: Value, per_token: int) -> Value:
         """A part of the last dimension: the same memory; its gradient is zeros of the whole (slice_backward)."""
         output = self.like(value)
         output.per_token = per_token
         output.view_of = value
         return self.record([value], output, [], [(value, NEW)])
 
-    def chunk(self, value, count):
+    def chunk(self, value: Value, count: int) -> list[Value]:
         """Equal parts of the last dimension."""
         return self.split(value, [value.per_token // count] * count)
 
-    def split(self, value, sizes):
+    def split(self, value: Value, sizes: list[int]) -> list[Value]:
         """Parts of the last dimension: the same memory; their gradients are put together by one cat."""
         whole = self.view(value)
         parts = []
@@ -182,7 +207,7 @@ class Tape:
             parts.append(self.record([whole], part, [], [(whole, PART)]))
         return parts
 
-    def to(self, value, width, cached=True):
+    def to(self, value: Value, width: int, cached: bool = True) -> Value:
         """Cast; no op if the dtype is right already. The gradient is cast back.
 
         Autocast keeps its casts of trained weights until the forward of the whole model ends (at::autocast, cached_cast).
@@ -196,37 +221,37 @@ class Tape:
                 self.cached_casts += output.fixed * output.width
         return self.record([value], output, [], [(value, NEW)])
 
-    def matmul_input(self, value):
+    def matmul_input(self, value: Value) -> Value:
         """What autocast hands to a matrix product: a copy in bfloat16 if the tensor is wider."""
         return self.to(value, 2) if self.autocast and value.width == 4 else value
 
-    def add(self, left, right):
+    def add(self, left: Value, right: Value) -> Value:
         """Sum in the wider dtype; the gradient goes to both as it is, or cast for the narrower one."""
         width = max(left.width, right.width)
         output = self.like(left, width)
         grads = [(side, SAME if side.width == width else NEW) for side in (left, right)]
         return self.record([left, right], output, [], grads)
 
-    def add_constant(self, value):
+    def add_constant(self, value: Value) -> Value:
         """Sum with a tensor without gradient (a mask)."""
         return self.record([value], self.like(value), [], [(value, SAME)])
 
-    def scale(self, value):
+    def scale(self, value: Value) -> Value:
         """Product with, or division by, a number."""
         return self.record([value], self.like(value), [], [(value, NEW)])
 
-    def scale_by(self, value, factor, width=None):
+    def scale_by(self, value: Value, factor: Value, width: int | None = None) -> Value:
         """Product with a tensor without gradient that is kept elsewhere (rotary cosines)."""
         output = self.like(value, width)
         return self.record([value, factor], output, [factor], [(value, product_gradient(value, output))])
 
-    def gather(self, value, per_token, index):
+    def gather(self, value: Value, per_token: int, index: Value) -> Value:
         """Rows chosen by an index that is kept for the backward, which adds into zeros of the source's shape."""
         output = self.like(value)
         output.per_token = per_token
         return self.record([value, index], output, [index], [(value, NEW)])
 
-    def grouped_matmul(self, value, weight, per_token):
+    def grouped_matmul(self, value: Value, weight: Value, per_token: int) -> Value:
         """torch's grouped_mm: products of sorted rows with one matrix per expert; autocast does not reach it."""
         source = self.to(value, weight.width)
         output = Value(per_token, 0, 0, source.width, False, self.kind)
@@ -237,10 +262,11 @@ class Tape:
             saved.append(source)
         return self.record([source, weight], output, saved, [(weight, NEW), (source, NEW)])
 
-    def neg(self, value):
+    def neg(self, value: Value) -> Value:
+        """Product with -1."""
         return self.scale(value)
 
-    def multiply(self, left, right, width=None):
+    def multiply(self, left: Value, right: Value, width: int | None = None) -> Value:
         """Elementwise product; each side is saved for the gradient of the other."""
         output = self.like(left, width if width is not None else max(left.width, right.width))
         saved = []
@@ -251,7 +277,7 @@ class Tape:
         grads = [(side, product_gradient(side, output)) for side in (left, right)]
         return self.record([left, right], output, saved, grads)
 
-    def multiply_rows(self, value, rows, width=None):
+    def multiply_rows(self, value: Value, rows: Value, width: int | None = None) -> Value:
         """Product with one number per token or per channel (`rows`): that gradient is summed after a full product."""
         output = self.like(value, width if width is not None else max(value.width, rows.width))
         saved = []
@@ -262,23 +288,23 @@ class Tape:
         grads = [(rows, REDUCED), (value, product_gradient(value, output))]
         return self.record([value, rows], output, saved, grads)
 
-    def unary(self, value, save_output=False):
+    def unary(self, value: Value, save_output: bool = False) -> Value:
         """silu, gelu, square: saves its input; tanh, softmax, sigmoid, rsqrt: its output."""
         output = self.like(value)
         return self.record([value], output, [output if save_output else value], [(value, NEW)])
 
-    def mean(self, value):
+    def mean(self, value: Value) -> Value:
         """Mean over the last dimension; the gradient is expanded to the full shape."""
         output = Value(1, 0, 0, value.width, value.requires_grad, self.kind)
         return self.record([value], output, [], [(value, NEW)])
 
-    def cat(self, values):
+    def cat(self, values: list[Value]) -> Value:
         """One tensor of the parts; gradients are views."""
         output = self.like(values[0])
         output.per_token = sum(value.per_token for value in values)
         return self.record(list(values), output, [], [(value, SAME) for value in values])
 
-    def dropout(self, value, probability, masked=True):
+    def dropout(self, value: Value, probability: float, masked: bool = True) -> Value:
         """native_dropout: a new tensor and a mask of one byte per element, kept for the backward."""
         if probability == 0:
             return value
@@ -288,7 +314,7 @@ class Tape:
         self.record([], mask, [], [])
         return self.record([value, mask], self.like(value), [mask], [(value, NEW)])
 
-    def matmul(self, value, weight, per_token, bias=False):
+    def matmul(self, value: Value, weight: Value, per_token: int) -> Value:
         """Product of a tensor with a weight: saves the tensor if the weight is trained, the weight if the tensor is."""
         source = self.matmul_input(value)
         matrix = self.matmul_input(weight)
@@ -300,13 +326,23 @@ class Tape:
             saved.append(source)
         return self.record([source, matrix], output, saved, [(matrix, NEW), (source, NEW)])
 
-    def quantized_matmul(self, value, per_token, dequantized, keep_input=False):
+    def quantized_matmul(
+        self, value: Value, per_token: int, dequantized: Value, keep_input: bool = False
+    ) -> Value:
         """bitsandbytes' MatMul4Bit: the weight is dequantised for the product and again for the backward."""
         output = Value(per_token, 0, 0, value.width, False, self.kind)
         saved = [value] if keep_input else []
         return self.record([value], output, saved, [(value, NEW)], dequantized, dequantized)
 
-    def custom(self, inputs, output, saved, grads, forward_workspace=None, backward_workspace=None):
+    def custom(
+        self,
+        inputs: list[Value],
+        output: Value,
+        saved: list[Value],
+        grads: list[tuple[Value, int]],
+        forward_workspace: Value | None = None,
+        backward_workspace: Value | None = None,
+    ) -> Value:
         """An op with a kernel of its own (attention)."""
         return self.record(inputs, output, saved, grads, forward_workspace, backward_workspace)
 
