@@ -125,15 +125,17 @@ class _GroupedMatMul(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, left, right):
-        ctx.save_for_backward(left, right)
+        for_left, for_right = ctx.needs_input_grad
+        ctx.save_for_backward(left if for_right else None, right if for_left else None)
+        ctx.like = left.shape, right.shape, right.stride()
         return left.new_empty(left.shape[0], right.shape[-1])
 
     @staticmethod
     def backward(ctx, gradient):
-        left, right = ctx.saved_tensors
         # Like the operands also in their strides, as _grouped_mm_mat1_backward and _mat2_backward make them.
-        for_left = torch.empty_like(left) if ctx.needs_input_grad[0] else None
-        for_right = torch.empty_like(right) if ctx.needs_input_grad[1] else None
+        rows, matrices, strides = ctx.like
+        for_left = gradient.new_empty(rows) if ctx.needs_input_grad[0] else None
+        for_right = gradient.new_empty_strided(matrices, strides) if ctx.needs_input_grad[1] else None
         return for_left, for_right
 
 
