@@ -196,13 +196,8 @@ def _references(dataset: Dataset) -> Iterator[Finding]:
                         hint = suggest(source, sources)
                         yield finding("sources", covered, says=f": data/sources.yml has no {source!r}{hint}")
                 yield from _coverage(record, finding)
-            if isinstance(record, Peer):
-                if record.source not in sources:
-                    yield finding("source", says=f": data/sources.yml has no {record.source!r}{suggest(record.source, sources)}")
-                runs = dataset.documents["measurements"].value or {}
-                for run in record.estimates:
-                    if run not in runs:
-                        yield finding("estimates", run, says=f": data/measurements.yml has no {run!r}{suggest(run, runs)}")
+            if isinstance(record, Peer) and record.source not in sources:
+                yield finding("source", says=f": data/sources.yml has no {record.source!r}{suggest(record.source, sources)}")
             if isinstance(record, Measurement):
                 for column, target in (("model", "models"), ("gpu", "gpus"), ("source", "sources")):
                     wanted, known = getattr(record, column), dataset.documents[target].value

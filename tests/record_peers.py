@@ -8,10 +8,8 @@ fitcheck-llm runs as the package that requirements-benchmark.txt pins; the other
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import date
@@ -86,15 +84,8 @@ def _targets(recipe: Mapping[str, Any]) -> list[str]:
     return [] if recipe["method"] == "full" else list(targets(recipe))
 
 
-def _data() -> Dataset:
-    """All data but the record itself, which may be of runs that are not there any more."""
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(RECORD.parent, Path(folder) / "data", ignore=shutil.ignore_patterns(RECORD.name))
-        return load(Path(folder))
-
-
 def main() -> None:
-    dataset = _data()
+    dataset = load(ROOT)
     version, peaks = by_fitcheck(dataset)
     day = date.today().isoformat()
     lines = [HEAD]

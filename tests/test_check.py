@@ -61,8 +61,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("check") / "guide"
     for folder in ("data", "macros/messages", "overrides/messages", "tests/recorded"):
         shutil.copytree(ROOT / folder, root / folder)
-    for name in ("measurements.yml", "peers.yml"):  # large, and no page here speaks of them
-        (root / "data" / name).unlink()
+    (root / "data/measurements.yml").unlink()  # large, and no page here speaks of it
     for language in TEXTS:
         for name in ("article.md", "other.md"):
             path = root / "docs" / language / name

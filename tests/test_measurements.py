@@ -213,13 +213,19 @@ def test_most_runs_with_room_are_comfortable(rows):
 # ---- evidence ----
 
 
-def test_evidence_names_what_was_published(peaks):
-    assert {settings(recipe_from_keys(row.run.recipe)) for row in peaks} == set(PUBLISHED)
+@pytest.fixture(scope="module")
+def published(peaks):
+    """Without what readers measured with this guide's own script, which may be any recipe."""
+    return [row for row in peaks if row.run.source != "vram-guide-measurements"]
 
 
-def test_evidence_of_published_runs_is_a_gpu(peaks):
+def test_evidence_names_what_was_published(published):
+    assert {settings(recipe_from_keys(row.run.recipe)) for row in published} == set(PUBLISHED)
+
+
+def test_evidence_of_published_runs_is_a_gpu(published):
     """Their libraries are older than those that the simulation runs; no published run counts as simulated."""
-    assert {row.estimate.evidence for row in peaks} == {"measured"}
+    assert {row.estimate.evidence for row in published} == {"measured"}
 
 
 @pytest.mark.parametrize(

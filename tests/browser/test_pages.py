@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 WIDTHS = (320, 360, 1280)
-ARTICLES = ("lora-qlora-workstation",)
+ARTICLES = ("accuracy", "lora-qlora-workstation")
 
 
 def test_no_page_calls_another_host_or_breaks_its_own_policy(browser: Browser, host: str, addresses: list[str]) -> None:
