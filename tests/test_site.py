@@ -207,3 +207,9 @@ def test_the_site_has_no_build_files(site: Path) -> None:
     """The folder of templates holds more than the theme's files; none of it is published."""
     assert not list(site.rglob("*.yml")) and not list(site.rglob("*.py"))
     assert not [path for path in site.rglob("root") if path.is_dir()]
+
+
+def test_the_blog_calls_categories_by_their_name(site: Path) -> None:
+    for locale, name in (("de", "Grundlagen"), ("en", "Basics"), ("tr", "Temel bilgiler")):
+        page = (site / locale / "blog" / "index.html").read_text(encoding="utf-8")
+        assert re.findall(r'href="category/basics/" class="md-meta__link">([^<]*)</a>', page) == [name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 from mkdocs.plugins import event_priority
@@ -56,7 +57,17 @@ def _matching(pattern: str, files: Files, serving: bool, named: set[str]) -> lis
 @event_priority(0)
 def on_nav(nav, config, files):
     _translate(nav.items, config.extra["words"])
+    _name_categories(files, config)
     return nav
+
+
+def _name_categories(files: Files, config) -> None:
+    """The blog titles the page of a category by its key; readers see its name."""
+    for file in files.documentation_pages(inclusion=InclusionLevel.all):
+        folder, _, key = file.src_uri.removesuffix(".md").rpartition("/")
+        written_by_the_blog = file.abs_src_path and not Path(file.abs_src_path).is_relative_to(config.docs_dir)
+        if folder == "blog/category" and written_by_the_blog:
+            Path(file.abs_src_path).write_text(f"# {config.extra['words'].category(key)}\n", encoding="utf-8")
 
 
 def _translate(items, words) -> None:
