@@ -63,10 +63,9 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / folder, root / folder)
     (root / "data/measurements.yml").unlink()  # large, and no page here speaks of it
     for language in TEXTS:
+        (root / "docs" / language).mkdir(parents=True)
         for name in ("article.md", "other.md"):
-            path = root / "docs" / language / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(page(language), encoding="utf-8")
+            (root / "docs" / language / name).write_text(page(language), encoding="utf-8")
     for language in ("en", "tr"):
         for name in ("article.md", "other.md"):
             articles.stamp(f"docs/{language}/{name}", root)
