@@ -8,7 +8,7 @@ from typing import Any
 
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import Files, InclusionLevel
-from site_pages import is_draft, rank
+from site_pages import CATEGORIES, is_draft, rank
 
 
 @event_priority(0)
@@ -66,7 +66,7 @@ def _name_categories(files: Files, config) -> None:
     for file in files.documentation_pages(inclusion=InclusionLevel.all):
         folder, _, key = file.src_uri.removesuffix(".md").rpartition("/")
         written_by_the_blog = file.abs_src_path and not Path(file.abs_src_path).is_relative_to(config.docs_dir)
-        if folder == "blog/category" and written_by_the_blog:
+        if folder == "blog/category" and key in CATEGORIES and written_by_the_blog:
             Path(file.abs_src_path).write_text(f"# {config.extra['words'].category(key)}\n", encoding="utf-8")
 
 
