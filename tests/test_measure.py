@@ -353,6 +353,7 @@ def test_a_file_without_a_record_is_refused(root):
 TORCH_PYTHON = os.environ.get("TORCH_PYTHON") or (sys.executable if importlib.util.find_spec("torch") else None)
 
 
+# The guide does not need PyTorch, some gigabytes large, so the lock leaves it out; TORCH_PYTHON lends these tests one.
 @pytest.mark.skipif(TORCH_PYTHON is None, reason="needs PyTorch: set TORCH_PYTHON to a Python that has it")
 @pytest.mark.parametrize(
     ("options", "covered"),

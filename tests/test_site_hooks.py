@@ -6,21 +6,17 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
+import furniture
+import locales
 import pytest
+import search_fold
+import security
 import yaml
 
 from tests import site_build
 from tests.site_build import LOCALES, ROOT, front, run_mkdocs, write
-
-sys.path.insert(0, str(ROOT / "overrides" / "hooks"))
-
-import furniture  # noqa: E402
-import locales  # noqa: E402
-import search_fold  # noqa: E402
-import security  # noqa: E402
 
 
 @pytest.fixture

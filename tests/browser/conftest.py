@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -37,9 +38,9 @@ def browser() -> Iterator[Browser]:
 class _Host(SimpleHTTPRequestHandler):
     """Serves a site below a path, and its 404 page for what is not there."""
 
-    def __init__(self, *arguments: object, prefix: str, **named: object) -> None:
+    def __init__(self, *arguments: Any, prefix: str, **named: Any) -> None:
         self._prefix = prefix
-        super().__init__(*arguments, **named)  # type: ignore[arg-type]
+        super().__init__(*arguments, **named)
 
     def translate_path(self, path: str) -> str:
         if not path.startswith(self._prefix):

@@ -7,7 +7,8 @@ Runs the real Hugging Face / PEFT training step under FakeTensorMode on a fake C
 
 from __future__ import annotations
 
-import fakecuda  # noqa: F401  (must come before torch)
+# Imported for what it does: it loads a CUDA device into torch's libraries, which must happen before torch is imported.
+import fakecuda  # noqa: F401
 
 import argparse
 import contextlib
