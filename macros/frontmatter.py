@@ -19,9 +19,9 @@ DESCRIPTION = (70, 160)
 # What an article says of itself; an index or the list of sources says none of it.
 _OF_AN_ARTICLE = ("standfirst", "category", "reviewed")
 _OF_A_POST = ("date", "slug", "categories", "standfirst", "reviewed")
-_OPTIONAL = ("draft", "hide", "order", "render_macros", "search", "tags", "template", "translation")
+_OPTIONAL = ("draft", "hide", "order", "published", "render_macros", "search", "tags", "template", "translation")
 _KNOWN = ("title", "description", *_OF_AN_ARTICLE, *_OF_A_POST, *_OPTIONAL)
-_SHARED = ("category", "categories", "date", "order", "slug", "tags", "template")
+_SHARED = ("category", "categories", "date", "order", "published", "slug", "tags", "template")
 
 
 @cache
@@ -97,8 +97,7 @@ def _categories(page: Page) -> Iterator[tuple[object, str]]:
 
 
 def _days(page: Page) -> Iterator[tuple[tuple[str, ...], object]]:
-    if "reviewed" in page.meta:
-        yield ("reviewed",), page.meta["reviewed"]
+    yield from (((key,), page.meta[key]) for key in ("published", "reviewed") if key in page.meta)
     dates = page.meta.get("date")
     if isinstance(dates, dict):
         yield from ((("date", name), value) for name, value in dates.items())

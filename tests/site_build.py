@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,7 @@ def sample(project: Path) -> Path:
     shutil.copytree(ROOT / "docs" / "assets", project / "docs" / "assets")
     for locale in LOCALES:
         _pages(project / "docs" / locale, locale)
+    _named_in_navigation(project)
     # A page that two languages have and Turkish does not have yet.
     for locale in ("de", "en"):
         write(project, f"{locale}/only-two.md", front("Two", category="practice", order=2), "Text.\n")
@@ -64,6 +66,7 @@ def _pages(docs: Path, locale: str) -> None:
         "article.md": front(title, standfirst=text, category="guide", reviewed="2026-12-01", tags="[LoRA]")
         + f"\n## {heading} {{ #short-answer }}\n\n{text}\n\n## FAQ {{ #faq }}\n\n### Warum? {{ #why }}\n\n{text}\n",
         "second.md": front(f"{title} 2", category="practice", order=1) + f"\n## {heading} {{ #short-answer }}\n\n{text}\n",
+        "models/llama-3.1-8b.md": front(f"{title} 4", category="models", published="2026-11-30") + f"\n## {heading} {{ #short-answer }}\n\n{text}\n",
         "draft.md": front("HELD-BACK", category="guide", draft="true") + "\nText.\n",
         "blog/index.md": "# Blog\n",
         "blog/posts/first.md": front(f"{title} 3", date="{created: 2026-11-20}", slug="first", categories=f"[{title.split()[0]}]")
@@ -73,6 +76,14 @@ def _pages(docs: Path, locale: str) -> None:
     for name, content in pages.items():
         (docs / name).parent.mkdir(parents=True, exist_ok=True)
         (docs / name).write_text(content, encoding="utf-8")
+
+
+def _named_in_navigation(project: Path) -> None:
+    """An empty page for each one that mkdocs.yml names and the sample does not need."""
+    for name in re.findall(r"^ +- (?:\w+: )?([\w/-]+\.md)$", (project / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE):
+        for locale in LOCALES:
+            if not (project / "docs" / locale / name).exists():
+                write(project, f"{locale}/{name}", front(name), "Text.\n")
 
 
 def front(title: str, **fields: object) -> str:

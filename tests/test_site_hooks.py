@@ -48,8 +48,24 @@ def test_menu_keeps_article_and_post(sample_site: Path) -> None:
 def test_articles_are_listed_in_the_same_order(sample_site: Path) -> None:
     for locale in LOCALES:
         page = (sample_site / locale / "articles" / "index.html").read_text(encoding="utf-8")
-        titles = re.findall(r'vg-list__title"><a href="\.\./([\w-]+)/"', page)
-        assert titles == (["article", "second"] if locale == "tr" else ["article", "second", "only-two"])
+        titles = re.findall(r'vg-list__title"><a href="\.\./([\w./-]+)/"', page)
+        models = ["models/llama-3.1-8b"]
+        assert titles == (["article", "second", *models] if locale == "tr" else ["article", "second", "only-two", *models])
+        assert re.findall(r'<h2 id="(\w+)">', page) == ["guide", "practice", "models"]
+
+
+def test_a_model_page_stands_in_the_navigation_behind_the_list_of_models(sample_site: Path) -> None:
+    page = (sample_site / "tr" / "models" / "llama-3.1-8b" / "index.html").read_text(encoding="utf-8")
+    trail = re.search(r'<ol class="vg-path__list">(.*?)</ol>', page, re.DOTALL)
+    assert trail is not None
+    assert re.findall(r"<li>(?:<a[^>]*>)?([^<]+)", trail[1]) == ["Ana sayfa", "Modeller"]
+
+
+def test_the_home_page_names_what_came_out_last(sample_site: Path) -> None:
+    """A review counts where nothing else is said; what has no day at all is not news."""
+    page = (sample_site / "de" / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'vg-list__title"><a href="([\w./-]+)/"', page) == ["article", "models/llama-3.1-8b", "blog/first"]
+    assert re.findall(r'<time datetime="([\d-]+)">', page) == ["2026-12-01", "2026-11-30", "2026-11-20"]
 
 
 def test_furniture_of_an_article(sample_site: Path) -> None:
@@ -57,7 +73,7 @@ def test_furniture_of_an_article(sample_site: Path) -> None:
     for words in ("Alle Artikel", "Redaktion VRAM Guide", "1\u00a0Min. Lesezeit", "Geprüft am 1.\u00a0Dezember 2026"):
         assert words in page
     page = (sample_site / "tr" / "article" / "index.html").read_text(encoding="utf-8")
-    assert "Son inceleme: 1\u00a0Aralık 2026" in page
+    assert "Son gözden geçirme: 1\u00a0Aralık 2026" in page
     assert page.count("<h1") == 1
 
 

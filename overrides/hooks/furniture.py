@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,6 +16,9 @@ from site_words import NAMES, WORDS_PER_MINUTE
 
 _HEADING = re.compile(r"\s*<h1(?P<attributes>[^>]*)>(?P<text>.*?)</h1>", re.DOTALL)
 _PERMALINK = re.compile(r'<a class="headerlink".*?</a>', re.DOTALL)
+# So many articles and posts stand on the home page.
+NEWEST = 5
+
 _WORD = re.compile(r"\w+(?:[.,'’\-]\w+)*")
 
 
@@ -106,7 +109,18 @@ def on_env(env, config, files):
     articles = [page for page in pages if getattr(page, "furniture", None) and page.furniture.category and not page.is_index]
     listed = [page for page in articles if "/posts/" not in f"/{page.file.src_uri}"]
     env.globals["articles"] = sorted(listed, key=lambda page: rank(page.file))
+    posts = [page for page in pages if page.file.src_uri.startswith("blog/posts/")]
+    known = [page for page in [*env.globals["articles"], *posts] if published(page)]
+    env.globals["newest"] = sorted(known, key=published, reverse=True)[:NEWEST]
+    env.globals["article_day"] = published
     return env
+
+
+def published(page: Page) -> date | None:
+    """The day on which an article or a post came out; of an article that does not say, the day of its last review."""
+    dates = page.meta.get("date")
+    day = dates.get("created") if isinstance(dates, dict) else page.meta.get("published") or page.meta.get("reviewed")
+    return day.date() if isinstance(day, datetime) else day if isinstance(day, date) else None
 
 
 def _shown(config):

@@ -10,7 +10,7 @@ from mkdocs.structure.files import File
 from mkdocs.utils import meta
 
 # The order of categories in navigation and lists; an article's `order` and path decide within one.
-CATEGORIES = ("guide", "basics", "practice", "news")
+CATEGORIES = ("guide", "basics", "practice", "hardware", "models", "news")
 
 
 def front_matter(path: str | Path) -> dict[str, Any]:
