@@ -1,4 +1,11 @@
-"""What the calculator calls in the browser: typed keys in, an estimate as plain data out, the same answer as recipes.py gives.
+"""What the calculator calls in the browser: typed keys in, answers as plain data out, the same that recipes.py gives.
+
+    estimate_keys(data, keys)            the estimate of a recipe
+    advice_keys(data, keys)              what to change first
+    changed_keys(data, keys, changes)    the keys after one of its measures
+    cards_keys(data, keys)               the verdict on each card
+    limits_keys(data, keys)              the longest sequence, largest batch and largest rank on the card
+    capacity_keys(data, keys, models)    which models fit the card with which method, and how long a sequence
 
 portable.py translates this file with the estimator, so it keeps to the subset described there. `data` is what
 `portable.data` makes of the data files.
@@ -6,9 +13,11 @@ portable.py translates this file with the estimator, so it keeps to the subset d
 
 from __future__ import annotations
 
+from macros.estimator.advice import advise, changed
 from macros.estimator.architecture import Architecture, architecture_from_config
-from macros.estimator.fit import Estimate, estimate
-from macros.estimator.recipe import recipe_from_keys, with_defaults
+from macros.estimator.capacity import Bound, largest_batch, largest_rank, longest_sequence
+from macros.estimator.fit import Estimate, estimate, headroom_for, verdict_for
+from macros.estimator.recipe import METHODS, Recipe, recipe_from_keys, with_defaults
 
 DEFAULT_PRESET = "transformers-peft"
 REFERENCES = ("model", "config", "gpu", "preset")
@@ -22,22 +31,152 @@ def estimate_keys(data: dict[str, object], keys: dict[str, object]) -> dict[str,
 
     Raises ValueError, one sentence.
     """
-    given = {key: value for key, value in keys.items() if key not in REFERENCES}
     name = keys.get("model")
     architecture = _architecture(data, name, keys.get("config"))
     omits = _record(data, "models", name)["omits"] if name is not None else []
     gpu = keys.get("gpu")
     memory = _record(data, "gpus", gpu)["memory"] if gpu is not None else None
-    preset = keys.get("preset")
-    if preset is None:
-        preset = DEFAULT_PRESET if DEFAULT_PRESET in data["presets"] else None
-    defaults = _record(data, "presets", preset)["keys"].get(_text(given.get("method")), {}) if preset is not None else {}
-    result = estimate(architecture, recipe_from_keys(with_defaults(given, defaults)), memory)
+    result = estimate(architecture, _recipe(data, keys), memory)
     return {
-        "conditions": {"model": name, "gpu": gpu, "preset": preset, **result.conditions},
+        "conditions": {"model": name, "gpu": gpu, "preset": _preset(data, keys), **result.conditions},
         "warnings": [*result.warnings, *["omits_" + part for part in omits]],
         **_figures(result),
     }
+
+
+def advice_keys(data: dict[str, object], keys: dict[str, object]) -> dict[str, object]:
+    """What to change first, for the keys of `estimate_keys`; see estimator/advice.py for what the fields mean.
+
+    {"peak_bytes", "verdict", "fits_after", "measures": [{"name", "changes", "saving_bytes", "alone_bytes",
+    "peak_bytes", "verdict"}]}; verdicts and fits_after are None without a card. With one, the list ends with the
+    measure that makes the run fit comfortably, and is empty if it does as it is.
+    """
+    memory = _record(data, "gpus", keys["gpu"])["memory"] if keys.get("gpu") is not None else None
+    architecture = _architecture(data, keys.get("model"), keys.get("config"))
+    advice = advise(architecture, _recipe(data, keys), memory, _defaults(data, keys, "qlora").get("prepare_kbit", True))
+    return {
+        "peak_bytes": advice.peak_bytes,
+        "verdict": advice.verdict,
+        "fits_after": advice.fits_after,
+        "measures": [
+            {
+                "name": measure.name,
+                "changes": measure.changes,
+                "saving_bytes": measure.saving_bytes,
+                "alone_bytes": measure.alone_bytes,
+                "peak_bytes": measure.peak_bytes,
+                "verdict": measure.verdict,
+            }
+            for measure in advice.measures
+        ],
+    }
+
+
+def changed_keys(data: dict[str, object], keys: dict[str, object], changes: dict[str, object]) -> dict[str, object]:
+    """The keys with a measure's `changes`, less those that do not apply any more; for several, one after the other."""
+    return changed(keys, changes)
+
+
+def cards_keys(data: dict[str, object], keys: dict[str, object]) -> list[dict[str, object]]:
+    """The verdict on each card for the keys of `estimate_keys`, whose `gpu` is left out; in the order of data/gpus.yml.
+
+    [{"gpu", "memory_bytes", "verdict", "headroom_bytes"}]
+    """
+    recipe = _recipe(data, keys)
+    found = estimate(_architecture(data, keys.get("model"), keys.get("config")), recipe)
+    cards = []
+    for name, gpu in data["gpus"].items():
+        memory = gpu["memory"]
+        verdict = verdict_for(found.peak_bytes, found.device_bytes, memory, recipe)
+        headroom = headroom_for(found.device_bytes, memory, verdict)
+        cards.append({"gpu": name, "memory_bytes": memory, "verdict": verdict, "headroom_bytes": headroom})
+    return cards
+
+
+def limits_keys(data: dict[str, object], keys: dict[str, object]) -> dict[str, object]:
+    """How far the recipe can be stretched on its card, one key at a time; `gpu` must be given.
+
+    {"longest_sequence", "largest_batch", "largest_rank"}, each {"comfortable", "tight", "most"}: 0 where even the
+    smallest value does not fit so; a value equal to "most" is the end of what is tried and not of memory.
+    largest_rank is None in full fine-tuning. The sequence ends at what the model is made for, where that is known.
+    """
+    memory = _memory(data, keys)
+    architecture = _architecture(data, keys.get("model"), keys.get("config"))
+    recipe = _recipe(data, keys)
+    rank = largest_rank(architecture, recipe, memory)
+    return {
+        "longest_sequence": _bound(longest_sequence(architecture, recipe, memory, _context(data, keys.get("model")))),
+        "largest_batch": _bound(largest_batch(architecture, recipe, memory)),
+        "largest_rank": None if rank is None else _bound(rank),
+    }
+
+
+def capacity_keys(
+    data: dict[str, object], keys: dict[str, object], models: list[str] | None = None
+) -> list[dict[str, object]]:
+    """What a card can train: each of `models` (all of data, unless given) with each method.
+
+    keys   `gpu` must be given; `model`, `config` and `method` are left out; the other keys hold where they apply to
+           the method
+
+    [{"model", "method", "peak_bytes", "verdict", "headroom_bytes", "longest_sequence": {"comfortable", "tight",
+    "most"}}], for each model all methods. A page asks for a few models at a time, so that it can show them as they come.
+    """
+    memory = _memory(data, keys)
+    rows = []
+    for model in models if models is not None else list(data["models"]):
+        for method in METHODS:
+            given = changed({key: keys[key] for key in keys if key != "config"}, {"method": method})
+            recipe = _recipe(data, given)
+            architecture = _architecture(data, model, None)
+            found = estimate(architecture, recipe, memory)
+            longest = longest_sequence(architecture, recipe, memory, _context(data, model))
+            rows.append(
+                {
+                    "model": model,
+                    "method": method,
+                    "peak_bytes": found.peak_bytes,
+                    "verdict": found.verdict,
+                    "headroom_bytes": found.headroom_bytes,
+                    "longest_sequence": _bound(longest),
+                }
+            )
+    return rows
+
+
+def _bound(bound: Bound) -> dict[str, int]:
+    return {"comfortable": bound.comfortable, "tight": bound.tight, "most": bound.most}
+
+
+def _memory(data: dict[str, object], keys: dict[str, object]) -> int:
+    """Bytes of the card that must be there."""
+    if keys.get("gpu") is None:
+        raise ValueError("gpu is missing; it is a key of data/gpus.yml")
+    return _record(data, "gpus", keys["gpu"])["memory"]
+
+
+def _context(data: dict[str, object], model: object) -> int | None:
+    """Tokens that a model is made for, as its config.json says."""
+    return None if model is None else _record(data, "models", model)["context"]
+
+
+def _recipe(data: dict[str, object], keys: dict[str, object]) -> Recipe:
+    """The recipe of what was typed and what the preset adds."""
+    given = {key: value for key, value in keys.items() if key not in REFERENCES}
+    return recipe_from_keys(with_defaults(given, _defaults(data, keys, _text(given.get("method")))))
+
+
+def _preset(data: dict[str, object], keys: dict[str, object]) -> object:
+    preset = keys.get("preset")
+    if preset is None:
+        preset = DEFAULT_PRESET if DEFAULT_PRESET in data["presets"] else None
+    return preset
+
+
+def _defaults(data: dict[str, object], keys: dict[str, object], method: str) -> dict[str, object]:
+    """What the preset says for a method."""
+    preset = _preset(data, keys)
+    return _record(data, "presets", preset)["keys"].get(method, {}) if preset is not None else {}
 
 
 def _figures(result: Estimate) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 The script is the runtime of portable.js, the code of `ENTRIES` with everything they import, and the data. It needs no
 fetch and no module, so it runs under `script-src 'self'` and from file://. It attaches one object, `vramGuide`: the public
-functions of `ENTRIES` (plain objects in and out; `estimate_keys` has its data already) and `data`. A ValueError is thrown
+functions of `ENTRIES` (plain objects in and out; those of `ASKED` have their data already) and `data`. A ValueError is thrown
 with its sentence. A part of the estimator that is new is in the script as soon as these modules import it.
 
 The subset of Python, as strict as equal answers need; anything else is refused with `path:line` and what to write:
@@ -42,6 +42,8 @@ from macros.translator import translate
 
 ROOT = Path(__file__).parent.parent
 ENTRIES = ("macros/browser.py", "macros/estimator/units.py")
+# Functions that get the data first.
+ASKED = ("estimate_keys", "advice_keys", "changed_keys", "cards_keys", "limits_keys", "capacity_keys")
 
 
 def source(path: str) -> str:
@@ -60,7 +62,8 @@ def script(dataset: Dataset, checked: bool = False, read: Callable[[str], str] =
     return (
         f'"use strict";(()=>{{\nconst {{$in_,...api}}=(()=>{{\n{runtime(checked)}{translate(ENTRIES, read)}}})();\n'
         f"const data={literal(data(dataset))},known=$in_(data);\n"
-        "globalThis.vramGuide={...api,data,estimate_keys:keys=>api.estimate_keys(known,keys)};\n})();\n"
+        "globalThis.vramGuide={...api,data,"
+        f"{','.join(f'{name}:(...given)=>api.{name}(known,...given)' for name in ASKED)}}};\n}})();\n"
     )
 
 
@@ -81,6 +84,7 @@ def data(dataset: Dataset) -> dict[str, Any]:
                 "name": model.name,
                 "config": _shape(model.config),
                 "omits": list(model.omits),
+                "context": model.context_length,
                 "history": model.history,
             }
             for model in dataset.models

@@ -66,7 +66,7 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
     verdict, headroom = None, None
     if memory_bytes is not None:
         verdict = verdict_for(peak, device, memory_bytes, recipe)
-        headroom = memory_bytes - (device.high if verdict == "comfortable" else device.low)
+        headroom = headroom_for(device, memory_bytes, verdict)
     return Estimate(
         peak_bytes=peak,
         moment=moment,
@@ -93,6 +93,11 @@ def verdict_for(peak: int, device: Range, memory: int, recipe: Recipe) -> str:
     if roomy and recipe.quantization != "int8":
         return "comfortable"
     return "tight" if device.low <= memory else "does_not_fit"
+
+
+def headroom_for(device: Range, memory: int, verdict: str) -> int:
+    """The card's memory less the upper device figure, or less the lower one unless comfortable."""
+    return memory - (device.high if verdict == "comfortable" else device.low)
 
 
 def warnings_for(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
