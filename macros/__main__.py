@@ -24,6 +24,7 @@ COMMANDS = {
     "articles": ("macros.articles", "which translations are current, stale or missing; stamp a reviewed one"),
     "measure": ("macros.measure", "write a script that measures a recipe on a GPU"),
     "measurements": ("macros.measurements", "check a measured record and add it to the data"),
+    "models": ("macros.models", "write the record of a model from its config.json"),
     "schemas": ("macros.schemas", "write the schemas that editors use for the data files"),
 }
 

@@ -7,15 +7,13 @@ reported at its line there. The data file is changed by one insertion: its comme
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from macros import yamlfile
-from macros.dataset import Dataset, load
+from macros.datafile import load_with, replace, start_of
+from macros.dataset import Dataset
 from macros.findings import DataErrors, Finding, quote
 from macros.recipes import estimate_keys
 from macros.records import MIB, Measurement
@@ -32,7 +30,7 @@ def add(file: Path, root: Path = ROOT) -> list[Measurement]:
     Raises `DataErrors` with every finding, and then changes nothing.
     """
     document = yamlfile.read(file)
-    dataset = _load_with(root, file.read_text(encoding="utf-8"), shown=str(file))
+    dataset = load_with(root, PATH, file.read_text(encoding="utf-8"), shown=str(file))
     added = list(dataset.measurements)
     findings = [] if added else [Finding(str(file), 1, "holds no record; expected one as the measuring script writes it")]
     findings += [finding for record in added for finding in doubts(dataset, record, document)]
@@ -46,8 +44,8 @@ def add(file: Path, root: Path = ROOT) -> list[Measurement]:
         raise DataErrors(findings)
     for key, source, block in _blocks(file.read_text(encoding="utf-8")):
         text = _inserted(text, key, source, block)
-    _load_with(root, text, shown=PATH)  # the file as a whole, before it replaces the old one
-    _replace(root / PATH, text)
+    load_with(root, PATH, text, shown=PATH)  # the file as a whole, before it replaces the old one
+    replace(root / PATH, text)
     return added
 
 
@@ -76,39 +74,17 @@ def doubts(dataset: Dataset, record: Measurement, document: yamlfile.Document) -
                 yield finding("observed", name, says=says)
 
 
-def _load_with(root: Path, text: str, shown: str) -> Dataset:
-    """The dataset with this text as its measurements; findings in it name the file `shown`."""
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(root / "data", Path(folder) / "data")
-        (Path(folder) / PATH).write_text(text, encoding="utf-8")
-        try:
-            return load(Path(folder))
-        except DataErrors as errors:
-            raise DataErrors(
-                Finding(shown if found.path == PATH else found.path, found.line, found.message, found.warning)
-                for found in errors.findings
-            ) from None
-
-
 def _blocks(text: str) -> list[tuple[str, str, str]]:
     """Key, source and text of the records of a file, in its order; comments right above a record belong to it."""
     document = yamlfile.parse(text, PATH)
     records = document.value or {}
     lines = text.splitlines(keepends=True)
-    starts = [_start(lines, document.line(key)) for key in records]
+    starts = [start_of(lines, document.line(key)) for key in records]
     ends = [*starts[1:], len(lines)]
     return [
         (key, value["source"], "".join(lines[start:end]).strip("\n") + "\n")
         for (key, value), start, end in zip(records.items(), starts, ends, strict=True)
     ]
-
-
-def _start(lines: list[str], line: int) -> int:
-    """Index of a record's first line: its key in line `line`, or the comment right above, unless that heads the file."""
-    start = line - 1
-    while start > 0 and lines[start - 1].startswith("#"):
-        start -= 1
-    return start if start > 0 else line - 1
 
 
 def _inserted(text: str, key: str, source: str, block: str) -> str:
@@ -122,15 +98,8 @@ def _inserted(text: str, key: str, source: str, block: str) -> str:
     if before is None:
         return f"{text.rstrip()}\n\n{block}"
     lines = text.splitlines(keepends=True)
-    start = _start(lines, document.line(before))
+    start = start_of(lines, document.line(before))
     return "".join([*lines[:start], block, "\n", *lines[start:]])
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write the file as a whole or not at all."""
-    new = path.with_suffix(".new")
-    new.write_text(text, encoding="utf-8")
-    os.replace(new, path)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -36,7 +36,8 @@ KNOW = {
 
 DATA = {"findings", "yamlfile", "records", "dataset", "recipes"}
 # What looks down at everything else: the commands and what they check.
-TOP = {"__main__", "articles", "catalogues", "check", "frontmatter", "links", "pages", "parity", "prose", "schemas"}
+TOP = {"__main__", "articles", "catalogues", "check", "frontmatter", "links", "models", "pages", "parity", "prose",
+       "schemas"}
 
 
 def imports(path: str) -> set[str]:
