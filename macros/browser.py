@@ -1,7 +1,7 @@
 """What the calculator calls in the browser: typed keys in, answers as plain data out, the same that recipes.py gives.
 
     estimate_keys(data, keys)            the estimate of a recipe
-    advice_keys(data, keys)              what to change first
+    advice_keys(data, keys, alone)       what to change first
     changed_keys(data, keys, changes)    the keys after one of its measures
     cards_keys(data, keys)               the verdict on each card
     limits_keys(data, keys)              the longest sequence, largest batch and largest rank on the card
@@ -44,16 +44,17 @@ def estimate_keys(data: dict[str, object], keys: dict[str, object]) -> dict[str,
     }
 
 
-def advice_keys(data: dict[str, object], keys: dict[str, object]) -> dict[str, object]:
+def advice_keys(data: dict[str, object], keys: dict[str, object], alone: bool = False) -> dict[str, object]:
     """What to change first, for the keys of `estimate_keys`; see estimator/advice.py for what the fields mean.
 
     {"peak_bytes", "verdict", "fits_after", "measures": [{"name", "changes", "saving_bytes", "alone_bytes",
     "peak_bytes", "verdict"}]}; verdicts and fits_after are None without a card. With one, the list ends with the
-    measure that makes the run fit comfortably, and is empty if it does as it is.
+    measure that makes the run fit comfortably, and is empty if it does as it is. `alone_bytes` is None unless `alone`.
     """
     memory = _record(data, "gpus", keys["gpu"])["memory"] if keys.get("gpu") is not None else None
     architecture = _architecture(data, keys.get("model"), keys.get("config"))
-    advice = advise(architecture, _recipe(data, keys), memory, _defaults(data, keys, "qlora").get("prepare_kbit", True))
+    prepare_kbit = _defaults(data, keys, "qlora").get("prepare_kbit", True)
+    advice = advise(architecture, _recipe(data, keys), memory, prepare_kbit, alone)
     return {
         "peak_bytes": advice.peak_bytes,
         "verdict": advice.verdict,

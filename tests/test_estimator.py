@@ -283,6 +283,7 @@ def test_more_never_needs_less(case):
             (shape, count + (shape == arch.layers[-1])) for shape, count in arch.counts
         ),
         profiles={},
+        decoders={},
     )
     assert peak(deeper, keys) >= base
 

@@ -237,6 +237,7 @@ def test_questions_beyond_one_recipe_give_the_same(browser_side: MiniRacer, data
     chance = random.Random(SEED)
     drawn = list(random_recipes(data, 300, seed=3))[::20]
     calls: list[list[Any]] = [[name, [keys]] for keys in drawn for name in ("advice_keys", "cards_keys")]
+    calls += [["advice_keys", [keys, True]] for keys in drawn[::4]]
     calls += [["limits_keys", [keys]] for keys in drawn[::2]]
     calls += [["capacity_keys", [keys, chance.sample(list(data["models"]), 2)]] for keys in drawn[::3]]
     answers = both(browser_side, data, calls)

@@ -60,7 +60,7 @@ class Measure:
     name           one of MEASURES
     changes        recipe keys with their new values, for `changed`
     saving_bytes   how much lower the peak gets by it after the measures before it
-    alone_bytes    how much lower the peak of the recipe itself gets by it alone; negative if higher
+    alone_bytes    how much lower the peak of the recipe itself gets by it alone, negative if higher; None if not asked for
     peak_bytes     the peak after it
     verdict        on the card after it; None without a card
     """
@@ -68,7 +68,7 @@ class Measure:
     name: str
     changes: dict[str, object]
     saving_bytes: int
-    alone_bytes: int
+    alone_bytes: int | None
     peak_bytes: int
     verdict: str | None
 
@@ -90,12 +90,13 @@ class Advice:
 
 
 def advise(
-    arch: Architecture, recipe: Recipe, memory: int | None = None, prepare_kbit: bool = True
+    arch: Architecture, recipe: Recipe, memory: int | None = None, prepare_kbit: bool = True, alone: bool = False
 ) -> Advice:
     """The measures for a recipe.
 
     memory         bytes that the card offers
     prepare_kbit   whether the framework casts what is not quantised to float32 when it trains with QLoRA
+    alone          whether to work out too what each measure saves alone, which takes about twice as long
     """
     start = estimate(arch, recipe, memory)
     current, peak, verdict = recipe, start.peak_bytes, start.verdict
@@ -118,13 +119,15 @@ def advise(
                 skipped.append(name)
                 continue
             changes = changes_between(current, proposed)
-            alone = proposal(arch, recipe, name, memory, prepare_kbit)
-            alone_peak = start.peak_bytes if alone is None else estimate(arch, alone).peak_bytes
-            measures.append(
-                Measure(name, changes, saving, start.peak_bytes - alone_peak, after.peak_bytes, after.verdict)
-            )
+            alone_bytes = start.peak_bytes - _peak_alone(arch, recipe, name, memory, prepare_kbit) if alone else None
+            measures.append(Measure(name, changes, saving, alone_bytes, after.peak_bytes, after.verdict))
             current, peak, verdict = proposed, after.peak_bytes, after.verdict
     return Advice(start.peak_bytes, start.verdict, tuple(measures), _fits_after(start.verdict, measures))
+
+
+def _peak_alone(arch: Architecture, recipe: Recipe, name: str, memory: int | None, prepare_kbit: bool) -> int:
+    """The peak of the recipe with this one measure; its own where there is nothing to take."""
+    return estimate(arch, proposal(arch, recipe, name, memory, prepare_kbit) or recipe).peak_bytes
 
 
 def proposal(

@@ -80,6 +80,7 @@ class Architecture:
     per_layer_size: int = 0
     per_layer_vocab: int = 0
     profiles: dict[tuple[object, ...], object] = field(default_factory=dict, compare=False, repr=False)
+    decoders: dict[tuple[object, ...], object] = field(default_factory=dict, compare=False, repr=False)
 
     def layer_counts(self) -> tuple[tuple[LayerShape, int], ...]:
         """Each shape of decoder layer with how many there are, in order of first appearance."""

@@ -7,11 +7,11 @@ handful of multiplications. Nothing here is fitted to measurements.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .architecture import Architecture
 from .parameters import embedding_weights, linears, outer_linears, parameter_count, targets, trainable_parameters
-from .recipe import Recipe
+from .recipe import MASTER_GRADIENTS, OPTIMIZERS, Recipe
 from .replay import Peaks
 from .shapes import LayerShape
 from .stages import decoder_stage, head_stage, input_requires_grad, inputs_stage
@@ -206,9 +206,19 @@ class Profile:
 
 def profile(arch: Architecture, recipe: Recipe) -> Profile:
     """The step's states by moment; made once for all batches and lengths that share them."""
+    key = (recipe.structure, *what_counts_decide(arch, recipe))
+    found = arch.profiles.get(key)
+    if found is None:
+        states = [(name, undominated(states)) for name, states in Step(arch, recipe).states().items()]
+        found = Profile(states, parameter_count(arch), trainable_parameters(arch, recipe))
+        arch.profiles[key] = found
+    return found
+
+
+def what_counts_decide(arch: Architecture, recipe: Recipe) -> tuple[object, ...]:
+    """What batch, length and accumulation change beyond the number of tokens."""
     rest = recipe.sequence_length % LENGTH_STEP
-    key = (
-        recipe.structure,
+    return (
         recipe.micro_batch_size > 1,
         recipe.gradient_accumulation_steps > 1,
         recipe.sequence_length >= arch.sliding_window,
@@ -216,12 +226,6 @@ def profile(arch: Architecture, recipe: Recipe) -> Profile:
         # Rounding up is paid once per sequence.
         recipe.micro_batch_size if rest else 0,
     )
-    found = arch.profiles.get(key)
-    if found is None:
-        states = [(name, undominated(states)) for name, states in Step(arch, recipe).states().items()]
-        found = Profile(states, parameter_count(arch), trainable_parameters(arch, recipe))
-        arch.profiles[key] = found
-    return found
 
 
 def undominated(states: list[State]) -> list[Candidate]:
@@ -267,9 +271,22 @@ class Step:
         )
         self.head = head_stage(arch, recipe)
         self.inputs = inputs_stage(arch, recipe) if arch.per_layer_size else None
+        # What lies outside of the layers does not ask for new ones.
+        layers = replace(
+            recipe,
+            optim=OPTIMIZERS[0],
+            foreach=False,
+            loss="standard",
+            keep_outputs=False,
+            kbit_tables="float32",
+            double_quant=False,
+            master_gradients=MASTER_GRADIENTS[0],
+            checkpoint_offload=False,
+        )
+        self.decoders = arch.decoders.setdefault((layers.structure, *what_counts_decide(arch, recipe)), {})
         self.stages = {}
         for shape, _ in arch.layer_counts():
-            self.stages[shape] = decoder_stage(arch, recipe, shape, is_masked(arch, recipe, shape), False)
+            self.stages[shape] = self.decoder(shape, False)
         # Up to the lowest layer with something to train, layers take inputs without a gradient.
         self.lowest = lowest_trained_layer(arch, recipe)
         self.grounded = self.stages
@@ -277,7 +294,16 @@ class Step:
             self.grounded = {}
             for shape in arch.layers[: self.lowest + 1]:
                 if shape not in self.grounded:
-                    self.grounded[shape] = decoder_stage(arch, recipe, shape, is_masked(arch, recipe, shape), True)
+                    self.grounded[shape] = self.decoder(shape, True)
+        self.rest = self.at_rest()
+
+    def decoder(self, shape: LayerShape, first: bool):
+        """The stage of a decoder layer, replayed once for all recipes with the same layers."""
+        found = self.decoders.get((shape, first))
+        if found is None:
+            found = decoder_stage(self.arch, self.recipe, shape, is_masked(self.arch, self.recipe, shape), first)
+            self.decoders[shape, first] = found
+        return found
 
     def stage(self, index: int):
         """The stage of a layer."""
@@ -285,6 +311,10 @@ class Step:
         return self.grounded[shape] if index <= self.lowest else self.stages[shape]
 
     def resting(self) -> State:
+        """A state to add to, with what is alive all the time."""
+        return self.rest.copy()
+
+    def at_rest(self) -> State:
         """What is alive all the time: weights, adapters, states, and gradients that accumulate."""
         arch, recipe = self.arch, self.recipe
         state = State({})
