@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from macros import yamlfile
+from macros import pages, prose, yamlfile
 from macros.findings import DataErrors, Finding, suggest
+from macros.glossary import PATH as GLOSSARY
+from macros.glossary import Term
 from macros.language import CODES, placeholders
 from macros.prose import Discouraged, discouraged
 
@@ -57,6 +59,18 @@ def _differences(documents: dict[str, yamlfile.Document]) -> Iterator[Finding]:
             if key not in first.value:
                 hint = suggest(key, first.value)
                 yield Finding(other.path, other.line(key), f"{first.path} has no {key!r}{hint}")
+
+
+def terms(
+    glossary: Sequence[Term], boxes: Collection[int] | None, words: Mapping[str, list[Discouraged]]
+) -> Iterator[Finding]:
+    """What is wrong with the words of the glossary, found as in a page: each form and explanation is a line of one."""
+    for code in CODES:
+        texts = [(term, text) for term in glossary for text in (term.forms[code], term.means[code])]
+        page = pages.parse("\n".join(text for _, text in texts).encode("utf-8"), f"docs/{code}/{GLOSSARY}")
+        for finding in prose.findings(page, boxes, words):
+            term = texts[finding.line - 1][0]
+            yield Finding(GLOSSARY, term.line, f"{term.key}.{code}: {finding.message}", finding.warning)
 
 
 def _slots(names: set[str]) -> str:

@@ -17,6 +17,7 @@ from macros import (
     citations,
     dataset,
     frontmatter,
+    glossary,
     links,
     parity,
     prose,
@@ -66,6 +67,7 @@ def check(root: Path = ROOT) -> Report:
     data = report.attempt(lambda: dataset.load(root))
     lists = report.attempt(lambda: checklist.load(root))
     cited = report.attempt(lambda: citations.load(root, data)) if data else None
+    terms = report.attempt(lambda: glossary.load(root))
     words = report.attempt(lambda: prose.load(root)) or {}
     report.findings += catalogues.findings(root, words)
     report.findings += schemas.findings(root)
@@ -75,14 +77,16 @@ def check(root: Path = ROOT) -> Report:
     found, unreadable = articles.read_all(root)
     report.findings += unreadable
     report.pages = sum(map(len, found.values()))
-    report.rendered = bool(data and lists is not None and cited)
+    report.rendered = bool(data and lists is not None and cited and terms)
     environment = ArticleEnvironment(vocabulary.vocabulary(data, root)) if data and report.rendered else None
     boxes = {gpu.box_gb for gpu in data.gpus} if data else None
+    report.findings += catalogues.terms(terms or (), boxes, words)
+    written = {glossary.PAGE: [term.key for term in terms or ()]}
     for versions in found.values():
         report.findings += articles.findings(versions)
         report.findings += _differences(versions)
         for page in versions.values():
-            report.findings += links.findings(page, found, root)
+            report.findings += links.findings(page, found, root, written)
             report.findings += prose.findings(page, boxes, words)
             report.findings += _rendered(page, environment)
     report.findings = sorted(set(report.findings))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from macros.findings import Finding, suggest
@@ -21,8 +21,14 @@ _SCRIPT = re.compile(r"<script\b|<[a-z][^>]*\son[a-z]+\s*=", re.IGNORECASE)
 _KEEP = "; keep a copy in docs/assets, so that nobody watches the readers"
 
 
-def findings(page: Page, articles: Mapping[str, Mapping[str, Page]], root: Path) -> Iterator[Finding]:
-    """Links without a target, and what another site would learn of the reader; addresses elsewhere are not visited."""
+Articles = Mapping[str, Mapping[str, Page]]
+
+
+def findings(page: Page, articles: Articles, root: Path, written: Mapping[str, Collection[str]] = {}) -> Iterator[Finding]:
+    """Links without a target, and what another site would learn of the reader; addresses elsewhere are not visited.
+
+    `written` are the anchors that words of the vocabulary write into a page, by the page's name.
+    """
     for match in _LOADING.finditer(page.code_free):
         yield Finding(page.path, page.line_at(match.start()), f"loads {match[1]!r} from another site{_KEEP}")
     for match in _SCRIPT.finditer(page.code_free):
@@ -35,11 +41,13 @@ def findings(page: Page, articles: Mapping[str, Mapping[str, Page]], root: Path)
                 yield Finding(page.path, link.line, f"loads {link.target!r} from another site{_KEEP}")
             elif not link.target.startswith(("https://", "mailto:")):
                 yield Finding(page.path, link.line, f"link to {link.target!r}: expected https://")
-        elif (says := _wrong(link, page, articles, root)) is not None:
+        elif (says := _wrong(link, page, articles, root, written)) is not None:
             yield Finding(page.path, link.line, f"link to {link.target!r}: {says}")
 
 
-def _wrong(link: Link, page: Page, articles: Mapping[str, Mapping[str, Page]], root: Path) -> str | None:
+def _wrong(
+    link: Link, page: Page, articles: Articles, root: Path, written: Mapping[str, Collection[str]]
+) -> str | None:
     target, _, anchor = link.target.partition("#")
     if target.startswith("/"):
         return "expected a path relative to this page, so that the site works below any address"
@@ -53,8 +61,9 @@ def _wrong(link: Link, page: Page, articles: Mapping[str, Mapping[str, Page]], r
     other = articles.get(name, {}).get(page.language)
     if other is None:
         return f"there is no docs/{page.language}/{name}{suggest(name, articles)}"
-    if anchor and anchor not in _anchors(other):
-        return f"{other.path} has no anchor {anchor!r}{suggest(anchor, _anchors(other))}"
+    anchors = _anchors(other) | set(written.get(name, ()))
+    if anchor and anchor not in anchors:
+        return f"{other.path} has no anchor {anchor!r}{suggest(anchor, anchors)}"
     return None
 
 

@@ -18,6 +18,7 @@ from jinja2 import pass_context
 from markupsafe import Markup, escape
 
 from macros import accuracy, caption, chart, citations, figures, readings
+from macros import glossary as glossaries
 from macros import checklist as checklists
 from macros import dots as dot_charts
 from macros import table as tables
@@ -46,10 +47,11 @@ def language_of_context(context: Any) -> Language:
 def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_of_context) -> Words:
     """The words over one dataset; `root` is the folder that holds `data/`.
 
-    Raises `DataErrors` if the checklists or the sources of parts are wrong.
+    Raises `DataErrors` if the checklists, the glossary or the sources of parts are wrong.
     """
     lists = checklists.load(root)
     cited = citations.load(root, dataset)
+    terms = glossaries.load(root)
     known: dict[str, Any] = {}
     beside: dict[str, accuracy.Comparison | None] = {}
 
@@ -215,6 +217,11 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         """The line that this is information, not advice."""
         return figures.element("p", language_of(context).text("not_advice"), class_="vg-not-advice")
 
+    @pass_context
+    def glossary(context: Any, group: str) -> Markup:
+        """The terms of one group of `data/glossary.yml`, each with its anchor."""
+        return glossaries.glossary(language_of(context), terms, group)
+
     # Filters
 
     @pass_context
@@ -339,6 +346,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         times,
         units_note,
         not_advice,
+        glossary,
     )
     filters = (
         gb,

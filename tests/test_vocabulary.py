@@ -120,6 +120,7 @@ def test_the_words_are_these(words):
         "times",
         "units_note",
         "not_advice",
+        "glossary",
     }
     assert set(words.filters) == {
         "gb",
