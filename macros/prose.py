@@ -1,4 +1,4 @@
-"""What must not stand in a page: typed figures, arithmetic, endings on computed numbers, wrong signs, discouraged words."""
+"""What must not stand in a page: typed figures, arithmetic, endings on computed numbers, wrong signs, words and phrases that say less."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from macros.language import CODES
 from macros.pages import Page
 from macros.template import PLAIN_FIELDS
 
-WORDS = "data/discouraged.yml"
+# What each list calls its forms.
+WORDS = {"data/discouraged.yml": "is not used here", "data/dead_phrases.yml": "is an empty phrase"}
 
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _MEMORY = re.compile(rf"(?<![\w.,])({_NUMBER})(?:–({_NUMBER}))?([\s\u00a0\u202f]|&nbsp;|&#160;|-)?(Gi?B)\b")
@@ -40,7 +41,14 @@ _SEPARATOR = {
 }
 _APOSTROPHE = re.compile(r"\w'\w+")
 _ENDING_ON_CALL = re.compile(r"\}\}['’]\w+")
-_ENDING_ON_UNIT = re.compile(r"\b(?:Gi?B|MiB|TB)['’]\w+|%\d+(?:,\d+)?['’]\w+")
+_ENDING_ON_UNIT = re.compile(r"\b(?:Gi?B|MiB|TB|VRAM)['’]\w+|%\d+(?:,\d+)?['’]\w+")
+
+# Endings of Turkish officialese. Once is a slip, and a copula here and there is grammar; more of them is a tone.
+_MEKTEDIR = re.compile(r"\w+m[ae]kt[ae]d[ıi]r(?:l[ae]r)?\b")
+# `t` after a voiceless consonant, `d` after anything else; the t of azaltır belongs to the verb.
+_COPULA = re.compile(r"\w(?:[fstkçşhp]t|(?<!na)(?<![fstkçşhp])d)[ıiuü]r(?:l[ae]r)?[”)*]*\s*$")
+_SENTENCE = re.compile(r"[^.!?:;\n]*[^\W\d][^.!?:;\n]*(?=[.!?:;\n]|$)")
+_FEWEST_SENTENCES = 6
 
 
 @dataclass(frozen=True)
@@ -49,13 +57,14 @@ class Discouraged:
 
     core: str
     """What each occurrence holds: the form without its first letter, which may be a capital."""
-    instead: str
+    says: str
+    """What is wrong with it, and what to write instead."""
     pattern: re.Pattern[str]
 
 
 def findings(page: Page, boxes: Collection[int] | None, words: Mapping[str, list[Discouraged]]) -> Iterator[Finding]:
     """What is wrong with the words of one page; `boxes` are the numbers of GB on boxes of known cards, None if unknown."""
-    for number, message in [*_memory(page, boxes), *_signs(page), *_endings(page)]:
+    for number, message in [*_memory(page, boxes), *_signs(page), *_endings(page), *_tone(page)]:
         yield Finding(page.path, page.line_at(number), message)
     for piece in page.computations if page.can_be_parsed else ():
         yield Finding(page.path, piece.line, f"{piece.text} does not belong in a page; let a word of the vocabulary do it")
@@ -74,7 +83,7 @@ def discouraged(text: str, words: Iterable[Discouraged]) -> Iterator[tuple[int, 
         if word.core not in flat:  # far quicker than the pattern, and mostly true
             continue
         for match in word.pattern.finditer(text):
-            yield match.start(), f"{match[0]!r} is not used here; write {word.instead}"
+            yield match.start(), f"{match[0]!r} {word.says}"
 
 
 def _memory(page: Page, boxes: Collection[int] | None) -> Iterator[tuple[int, str]]:
@@ -123,21 +132,38 @@ def _endings(page: Page) -> Iterator[tuple[int, str]]:
         yield match.start(), f"{match[0]!r}: no ending on a unit or a percentage; put a noun behind it"
 
 
+def _tone(page: Page) -> Iterator[tuple[int, str]]:
+    """Turkish officialese: `-mektedir` more than once, `-dır` at the end of over a third of the sentences."""
+    if page.language != "tr":
+        return
+    for match in list(_MEKTEDIR.finditer(page.prose))[1:]:
+        yield match.start(), f"{match[0]!r}: -mektedir a second time; write the verb in the aorist"
+    # An abbreviation or a decimal does not end a sentence.
+    text = re.sub(r"\b(?:bkz|dk|sn|vb|örn)\.|(?<=\d)[.:](?=\d)", lambda match: " " * len(match[0]), page.prose)
+    sentences = [match for match in _SENTENCE.finditer(text) if " " in match[0].strip()]
+    stiff = [match for match in sentences if _COPULA.search(match[0])]
+    if len(sentences) >= _FEWEST_SENTENCES and len(stiff) * 3 > len(sentences):
+        says = f"{len(stiff)} of {len(sentences)} sentences end in -dır; at most a third may"
+        yield stiff[0].end() - len(stiff[0][0].lstrip()), says
+
+
 def load(root: Path) -> dict[str, list[Discouraged]]:
-    """The discouraged forms by language, from `data/discouraged.yml`. Raises `DataErrors` with every finding."""
-    document = yamlfile.read(root / WORDS, WORDS)
+    """The discouraged forms and empty phrases by language. Raises `DataErrors` with every finding."""
     wrong: list[Finding] = []
     words: dict[str, list[Discouraged]] = {}
-    for language, forms in document.value.items() if isinstance(document.value, dict) else ():
-        if language not in CODES or not isinstance(forms, dict):
-            says = f"expected forms for {', '.join(CODES)}, got {quote(language)}"
-            wrong.append(Finding(WORDS, document.line(language), says))
-            continue
-        for form, instead in forms.items():
-            if not isinstance(instead, str) or not instead or not form.strip("*"):
-                wrong.append(Finding(WORDS, document.line(language, form), f"{form}: expected what to write instead"))
+    for path, says in WORDS.items():
+        document = yamlfile.read(root / path, path)
+        for language, forms in document.value.items() if isinstance(document.value, dict) else ():
+            if language not in CODES or not isinstance(forms, dict):
+                expected = f"expected forms for {', '.join(CODES)}, got {quote(language)}"
+                wrong.append(Finding(path, document.line(language), expected))
                 continue
-            words.setdefault(language, []).append(Discouraged(form[1:].removesuffix("*"), instead, _pattern(form)))
+            for form, instead in forms.items():
+                if not isinstance(instead, str) or not instead or not form.strip("*"):
+                    wrong.append(Finding(path, document.line(language, form), f"{form}: expected what to write instead"))
+                    continue
+                core = form[1:].removesuffix("*")
+                words.setdefault(language, []).append(Discouraged(core, f"{says}; write {instead}", _pattern(form)))
     if wrong:
         raise DataErrors(wrong)
     return words
@@ -146,5 +172,5 @@ def load(root: Path) -> dict[str, list[Discouraged]]:
 def _pattern(form: str) -> re.Pattern[str]:
     """Whole words; a final `*` lets any ending follow; a small first letter may be a capital at the start of a sentence."""
     first, rest = form[0], re.escape(form[1:].removesuffix("*")).replace(r"\ ", r"[\s\u00a0]+")
-    start = f"[{first}{'İ' if first == 'i' else first.upper()}]" if first.islower() else re.escape(first)
+    start = f"[{first}{first.upper()}{'İ' if first == 'i' else ''}]" if first.islower() else re.escape(first)
     return re.compile(rf"(?<![\w’-]){start}{rest}" + ("" if form.endswith("*") else r"(?![\w’-])"))
