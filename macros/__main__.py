@@ -113,6 +113,9 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def readable(found: Estimate) -> str:
     """An estimate as text for a terminal: GB are 10⁹ bytes, GiB are 2³⁰."""
     rows = [("peak", gb(found.peak_bytes) + f"  ({found.peak_bytes / 2**30:.2f} GiB)  at {found.moment}")]
+    gpus = found.conditions["num_gpus"]
+    if gpus > 1:
+        rows.append(("all GPUs", gb(found.total_bytes) + f"  ({gpus} with the peak each)"))
     rows += [(f"  {part}", gb(size)) for part, size in found.moments[found.moment].parts.items()]
     rows.append(("reserved", f"{gb(found.reserved_bytes.low)} to {gb(found.reserved_bytes.high)}"))
     rows.append(("driver shows", f"{gb(found.device_bytes.low)} to {gb(found.device_bytes.high)}"))

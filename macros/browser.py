@@ -183,6 +183,8 @@ def _defaults(data: dict[str, object], keys: dict[str, object], method: str) -> 
 def _figures(result: Estimate) -> dict[str, object]:
     figures = {
         "peak_bytes": result.peak_bytes,
+        "per_gpu_bytes": result.per_gpu_bytes,
+        "total_bytes": result.total_bytes,
         "moment": result.moment,
         "moments": {name: {"total": moment.total, "parts": moment.parts} for name, moment in result.moments.items()},
         "reserved_bytes": {"low": result.reserved_bytes.low, "high": result.reserved_bytes.high},

@@ -54,7 +54,12 @@ _ORDER = (
     "use_reentrant",
     "kbit_tables",
     "quantized_inputs_kept",
+    "quant_storage",
     "preset",
+    "offload_optimizer",
+    "offload_params",
+    "fsdp_version",
+    "parallelism",
 )
 
 # Conditions that are only worth a word where a run differs from what the house recipe has.
@@ -77,6 +82,11 @@ _QUIET: Mapping[str, Any] = {
     "use_reentrant": False,
     "kbit_tables": "float32",
     "quantized_inputs_kept": False,
+    "quant_storage": "uint8",
+    "offload_optimizer": False,
+    "offload_params": False,
+    "fsdp_version": 2,
+    "parallelism": "none",
     "preset": "transformers-peft",
 }
 # Conditions of a run itself; every other one belongs to a method, which may have its own value.
@@ -139,7 +149,14 @@ def conditions(language: Language, runs: Sequence[Run], shown: Collection[str]) 
     A key whose value differs between the runs, though it is not shown, names where each value holds.
     """
     phrases = _phrases(language, runs, shown).values()
-    return [*phrases, language.plural("unit.gpus", 1, number=language.number(1))]
+    return [*phrases, *([] if "num_gpus" in shown else [_gpus(language, runs)])]
+
+
+def _gpus(language: Language, runs: Sequence[Run]) -> str:
+    """The number of GPUs that the figures of one GPU belong to; several numbers where the runs differ."""
+    numbers = sorted({run.recipe["num_gpus"] for run in runs})
+    written = " / ".join(language.number(number) for number in numbers)
+    return language.plural("unit.gpus", numbers[-1], number=written)
 
 
 def _phrases(language: Language, runs: Sequence[Run], shown: Collection[str]) -> dict[str, str]:

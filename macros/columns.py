@@ -18,7 +18,7 @@ from macros.figures import element, joined
 from macros.language import Language, exact, machine
 
 _OBSERVED = ("observed_allocated", "observed_reserved", "observed_device", "observed_unstated")
-_GB = ("peak", "device", "reserved", *_OBSERVED, "headroom", "memory", "box", "total", "download", "checkpoint", *PARTS)
+_GB = ("peak", "per_gpu", "all_gpus", "device", "reserved", *_OBSERVED, "headroom", "memory", "box", "total", "download", "checkpoint", *PARTS)
 _UNITS: Mapping[str, str] = {
     "memory_mib": "unit.mib",
     "usable_mib": "unit.mib",
@@ -50,6 +50,8 @@ _NUMBERS = (
     "lora_r",
     "lora_dropout",
     "trained_token_share",
+    "num_gpus",
+    "fsdp_version",
 )
 
 

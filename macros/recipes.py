@@ -41,6 +41,8 @@ def result(estimate: Estimate) -> dict[str, Any]:
     """An estimate as the JSON object that `python -m macros estimate --json` prints; bytes are whole numbers."""
     answer: dict[str, Any] = {
         "peak_bytes": estimate.peak_bytes,
+        "per_gpu_bytes": estimate.per_gpu_bytes,
+        "total_bytes": estimate.total_bytes,
         "moment": estimate.moment,
         "moments": {
             name: {"total": moment.total, "parts": dict(moment.parts)} for name, moment in estimate.moments.items()

@@ -18,6 +18,8 @@ _OF_TRAINABLE = ("adapters", "gradients", "optimizer_states", "master_weights")
 _OF_CARD = ("verdict", "headroom", "memory")
 _FIGURES = (
     "peak",
+    "per_gpu",
+    "all_gpus",
     "device",
     "reserved",
     "verdict",
@@ -94,6 +96,21 @@ class Run:
     @property
     def peak(self) -> int:
         return self.estimate.peak_bytes
+
+    @property
+    def per_gpu(self) -> int:
+        """The peak, by the name that says whose it is: of one GPU."""
+        return self.estimate.per_gpu_bytes
+
+    @property
+    def total(self) -> int:
+        """Bytes of all GPUs together."""
+        return self.estimate.total_bytes
+
+    @property
+    def all_gpus(self) -> int:
+        """The total, as a column's name."""
+        return self.total
 
     @property
     def moment(self) -> str:
@@ -254,6 +271,8 @@ def _idle_keys(conditions: Mapping[str, Any]) -> set[str]:
     idle = {field.name for field in fields(Recipe)} - set(applicable_keys(conditions["method"]))
     if conditions["precision"] != "bf16-master":
         idle.update(MASTER_KEYS)
+    if conditions["parallelism"] != "fsdp":
+        idle.add("fsdp_version")
     return idle
 
 

@@ -51,7 +51,7 @@ def test_an_estimate_as_json():
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert set(result) == {
-        "peak_bytes", "moment", "moments", "reserved_bytes", "device_bytes", "parameters", "trainable_parameters",
+        "peak_bytes", "per_gpu_bytes", "total_bytes", "moment", "moments", "reserved_bytes", "device_bytes", "parameters", "trainable_parameters",
         "conditions", "evidence", "warnings",
     }  # fmt: skip
     assert result["parameters"] == 8_030_261_248

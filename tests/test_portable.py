@@ -66,6 +66,12 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "kbit_tables": ("float32", "bfloat16"),
     "quantized_inputs_kept": (True, False),
     "trained_token_share": (1, 0.5, 0.123, 0.001),
+    "parallelism": recipe.PARALLELISMS,
+    "num_gpus": (1, 2, 3, 8, 128),
+    "fsdp_version": recipe.FSDP_VERSIONS,
+    "offload_optimizer": (True, False),
+    "offload_params": (True, False),
+    "quant_storage": recipe.QUANT_STORAGES,
 }
 COUNTS = ("micro_batch_size", "sequence_length")
 JUNK = (None, "", "x", "ü'\"\n\u2028\\", "  ", -1, 0, 1, 3, 2.5, 1e-7, 123456.789, 1e300, 2**53 + 2, True, False, [], [1], ["x"], {}, {"a": None})

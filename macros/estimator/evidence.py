@@ -34,7 +34,7 @@ def evidence_for(recipe: Recipe) -> str:
         and recipe.base_dtype != "float16"
         and not recipe.quantized_inputs_kept
     )
-    if not plain:
+    if not plain or recipe.parallelism != "none":
         return "arithmetic"
     today = recipe.transformers == "5" and recipe.kbit_tables == "float32" and not recipe.use_reentrant
     if today and recipe.loss == "standard" and recipe.kernels == "none":

@@ -17,12 +17,15 @@ COMFORTABLE_PERCENT = 80
 # The limits of single keys multiply to more than this. No card comes near it, and a hundred times as much, which the
 # verdict computes, is still below 2^53.
 MOST_BYTES = 2**46
+MOST_IN_SUM = 2**52
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One recipe on one GPU.
+    """One recipe, on each of its GPUs alike.
 
+    per_gpu_bytes    peak_bytes, by the name that says whose it is
+    total_bytes      of all GPUs together
     peak_bytes       what torch.cuda.max_memory_allocated would report, without cuBLAS workspace
     moment           the name of the moment that sets it
     reserved_bytes   what torch.cuda.max_memory_reserved may report
@@ -34,6 +37,8 @@ class Estimate:
     """
 
     peak_bytes: int
+    per_gpu_bytes: int
+    total_bytes: int
     moment: str
     moments: dict[str, Moment]
     reserved_bytes: Range
@@ -58,7 +63,7 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
     for name in by_moment:
         if by_moment[name].total > peak:
             peak, moment = by_moment[name].total, name
-    if peak > MOST_BYTES:
+    if peak > MOST_BYTES or peak > MOST_IN_SUM // recipe.num_gpus:
         limit = f"more than {MOST_BYTES // 10**12} TB on one GPU"
         raise ValueError(f"micro_batch_size, sequence_length or the sizes in the config are a typing mistake: {limit}")
     reserved = reserved_range(peak, by_moment["loss"].parts, by_moment["optimizer_step"].parts)
@@ -69,6 +74,8 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
         headroom = headroom_for(device, memory_bytes, verdict)
     return Estimate(
         peak_bytes=peak,
+        per_gpu_bytes=peak,
+        total_bytes=peak * recipe.num_gpus,
         moment=moment,
         moments=by_moment,
         reserved_bytes=reserved,

@@ -14,17 +14,9 @@ from .parameters import embedding_weights, linears, outer_linears, parameter_cou
 from .recipe import MASTER_GRADIENTS, OPTIMIZERS, Recipe
 from .replay import Peaks
 from .shapes import LayerShape
+from .sharding import Sharing, computed
 from .stages import decoder_stage, head_stage, input_requires_grad, inputs_stage
-from .states import (
-    adapter_bytes,
-    gradient_bytes,
-    master_bytes,
-    optimizer_state_bytes,
-    optimizer_temporary_bytes,
-    hidden_width,
-    stream_width,
-    weight_bytes,
-)
+from .states import hidden_width, master_bytes, stream_width
 from .tape import KINDS
 
 PARTS = (
@@ -116,6 +108,7 @@ Candidate = tuple[int, int, int, list[tuple[str, int, int, int]]]
 
 def moments(arch: Architecture, recipe: Recipe, shared: Profile) -> dict[str, Moment]:
     """Bytes by part at each named moment of a step."""
+    recipe = computed(recipe)
     sequence = recipe.sequence_length
     tokens = recipe.micro_batch_size * sequence
     square = tokens * sequence
@@ -261,8 +254,10 @@ def lowest_trained_layer(arch: Architecture, recipe: Recipe) -> int:
 class Step:
     """Puts the stages of a step together: what all layers keep, then the head, then layer by layer back."""
 
-    def __init__(self, arch: Architecture, recipe: Recipe):
+    def __init__(self, arch: Architecture, given: Recipe):
         self.arch = arch
+        self.sharing = Sharing(arch, given)
+        recipe = self.sharing.recipe
         self.recipe = recipe
         self.width = hidden_width(recipe)
         self.accumulating = recipe.gradient_accumulation_steps > 1
@@ -316,14 +311,14 @@ class Step:
 
     def at_rest(self) -> State:
         """What is alive all the time: weights, adapters, states, and gradients that accumulate."""
-        arch, recipe = self.arch, self.recipe
+        arch, recipe, sharing = self.arch, self.recipe, self.sharing
         state = State({})
-        state.plus("weights", 0, weight_bytes(arch, recipe), 0)
-        state.plus("adapters", 0, adapter_bytes(arch, recipe), 0)
-        state.plus("optimizer_states", 0, optimizer_state_bytes(arch, recipe), 0)
-        state.plus("master_weights", 0, master_bytes(arch, recipe), 0)
-        if self.accumulating:
-            state.plus("gradients", 0, gradient_bytes(arch, recipe), 0)
+        state.plus("weights", 0, sharing.weights(), 0)
+        state.plus("adapters", 0, sharing.adapters(), 0)
+        state.plus("optimizer_states", 0, sharing.optimizer_states(), 0)
+        state.plus("master_weights", 0, sharing.masters(), 0)
+        state.plus("gathered_shards", 0, sharing.buffers, 0)
+        state.plus("gradients", 0, sharing.standing, 0)
         if recipe.precision == "bf16-master" and recipe.master_gradients == "persistent":
             state.plus("gradients", 0, master_bytes(arch, recipe), 0)
         return state
@@ -354,6 +349,7 @@ class Step:
         arch, recipe = self.arch, self.recipe
         layers = len(arch.layers)
         hidden = self.width * arch.hidden_size
+        sharing = self.sharing
         full = self.stack(self.resting(), layers)
         inside = full.copy()
         if recipe.gradient_checkpointing:
@@ -363,26 +359,29 @@ class Step:
         def among(base: State, peaks: Peaks, tag: str) -> list[State]:
             return [base.copy().plus_kinds(live[3]) for live in peaks.states.get(tag, [])] or [base.copy()]
 
-        result = {"load": [State({}).plus("weights", 0, weight_bytes(arch, recipe), 0)]}
+        forwards = inside.copy().plus("gathered_shards", 0, sharing.loss_forward(), 0)
+        inside.plus("gathered_shards", 0, sharing.forward_layers(), 0)
+        backwards = full.plus("gathered_shards", 0, sharing.loss_backward(), 0)
+        result = {"load": [State({}).plus("weights", 0, sharing.weights(), 0)]}
         result["forward_end"] = [inside.copy().plus("layer_activations", hidden, 0, 0)]
         if not recipe.gradient_checkpointing:
-            below = self.stack(self.resting(), layers - 1)
+            below = self.stack(self.resting(), layers - 1).plus("gathered_shards", 0, sharing.forward_layers(), 0)
             result["forward_end"] += among(below, self.stage(layers - 1).forward, "forward layer")
-        result["loss"] = among(inside, self.head.forward, "forward head")
-        result["loss"] += among(inside, self.head.forward, "forward loss")
-        result["loss"] += among(full, self.head.backward, "backward loss")
-        result["head_backward"] = among(full, self.head.backward, "backward head")
-        result["layer_backward"] = among(full, self.head.backward, "backward layer") + self.layer_states(among)
+        result["loss"] = among(forwards, self.head.forward, "forward head")
+        result["loss"] += among(forwards, self.head.forward, "forward loss")
+        result["loss"] += among(backwards, self.head.backward, "backward loss")
+        result["head_backward"] = among(backwards, self.head.backward, "backward head")
+        result["layer_backward"] = among(backwards, self.head.backward, "backward layer") + self.layer_states(among)
         result["last_layer_backward"] = [self.embedding_state()]
         if self.inputs is not None:
-            base = self.resting().plus("gradients", 0, self.head.gradients, 0).plus_kinds(self.head.saved)
-            base.plus("backward_temporaries", hidden, 0, 0)
+            base = self.resting().plus("gathered_shards", 0, sharing.embedding_backward(), 0)
+            base.plus("backward_temporaries", hidden, 0, 0).plus_kinds(self.head.saved)
             for index in range(layers):
-                base.plus("gradients", 0, self.stage(index).gradients, 0)
+                base.plus("gradients", 0, sharing.reduced(self.stage(index).gradients), 0)
+            base.plus("gradients", 0, sharing.after_head(self.head.gradients), 0)
             result["last_layer_backward"] += among(base, self.inputs.backward, "backward inputs")
-        result["optimizer_step"] = [
-            self.all_gradients().plus("optimizer_temporaries", 0, optimizer_temporary_bytes(arch, recipe), 0)
-        ]
+        step = self.all_gradients(sharing.step_gradients() + sharing.step_standing() - sharing.standing)
+        result["optimizer_step"] = [step.plus("optimizer_temporaries", 0, sharing.temporaries(), 0)]
         return result
 
     def layer_states(self, among) -> list[State]:
@@ -396,9 +395,11 @@ class Step:
         for index in sorted(indices, reverse=True):
             if index < self.lowest:
                 continue
-            base = self.resting().plus("gradients", 0, self.head.gradients, 0)
+            base = self.resting().plus("gradients", 0, self.sharing.after_head(self.head.gradients), 0)
+            base.plus("gathered_shards", 0, self.sharing.layer_backward(index), 0)
             for shape, stage in self.stages.items():
-                base.plus("gradients", 0, stage.gradients * layers[index + 1 :].count(shape), 0)
+                above = stage.gradients * layers[index + 1 :].count(shape)
+                base.plus("gradients", 0, self.sharing.reduced(above), 0)
             self.stack(base, index + 1 if self.recipe.gradient_checkpointing else index)
             self.shared_gradients(base, index)
             states += among(base.plus_kinds(self.head.saved), self.stage(index).backward, "backward layer")
@@ -415,15 +416,13 @@ class Step:
                 state.plus("backward_temporaries", 2 * self.width * shape.key_value_size, 0, 0)
         return state
 
-    def all_gradients(self) -> State:
-        """The state between backward and step.
+    def all_gradients(self, gradients: int) -> State:
+        """The state between backward and step, with these bytes of gradients beside those that stand.
 
         Checkpointing makes transformers call enable_input_require_grads (modeling_utils.py): with frozen embeddings
         their output is a leaf, whose gradient stays until the step is over.
         """
-        state = self.resting()
-        if not self.accumulating:
-            state.plus("gradients", 0, gradient_bytes(self.arch, self.recipe), 0)
+        state = self.resting().plus("gradients", 0, gradients, 0)
         if self.input_is_leaf:
             state.plus("backward_temporaries", self.width * self.arch.hidden_size, 0, 0)
         return state
@@ -431,7 +430,8 @@ class Step:
     def embedding_state(self) -> State:
         """The last thing that the backward does; a tied table's gradient exists already and gets the second one added."""
         arch, recipe = self.arch, self.recipe
-        state = self.all_gradients().plus_kinds(self.head.saved)
+        state = self.all_gradients(self.sharing.embedding_gradients()).plus_kinds(self.head.saved)
+        state.plus("gathered_shards", 0, self.sharing.embedding_backward(), 0)
         trained = not recipe.adapted or "embed_tokens" in recipe.modules_to_save
         if not trained:
             return state

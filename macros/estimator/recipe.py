@@ -37,6 +37,28 @@ MASTER_GRADIENTS = ("param", "all", "persistent")
 QUANTIZATIONS = ("nf4", "fp4", "int8", "gptq", "awq")
 TABLES = ("embed_tokens", "lm_head")
 TRANSFORMERS = ("5", "4.46", "4.45")
+PARALLELISMS = ("none", "ddp", "zero1", "zero2", "zero3", "fsdp")
+FSDP_VERSIONS = (1, 2)
+QUANT_STORAGES = ("uint8", "bfloat16", "float16", "float32")
+
+# What other tools have keys for and this estimator does not model: words of their keys → what to call it.
+OUT_OF_SCOPE = {
+    "tensor": "tensor parallelism",
+    "tp": "tensor parallelism",
+    "pipeline": "pipeline parallelism",
+    "pp": "pipeline parallelism",
+    "sequence": "sequence parallelism",
+    "sp": "sequence parallelism",
+    "ulysses": "sequence parallelism",
+    "context": "sequence parallelism",
+    "cp": "sequence parallelism",
+    "expert": "expert parallelism",
+    "ep": "expert parallelism",
+    "ppo": "PPO",
+    "reward": "a reward model",
+    "vision": "a vision tower",
+    "mmproj": "a vision tower",
+}
 
 # Above these a recipe is a typing mistake: no published run comes near. fit.py bounds what they make together.
 LIMITS = {
@@ -44,12 +66,13 @@ LIMITS = {
     "sequence_length": 2**20,
     "gradient_accumulation_steps": 2**16,
     "lora_r": 2048,
+    "num_gpus": 1024,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One training run on one GPU; the fields are the recipe keys of the command line.
+    """One training run; the fields are the recipe keys of the command line.
 
     micro_batch_size   sequences per forward pass
     sequence_length    tokens per sequence, padding included
@@ -63,6 +86,10 @@ class Recipe:
     modules_to_save    tables that are trained in full beside the adapters
     quantization       of the frozen linear layers (qlora); double_quant is for nf4 and fp4
     checkpoint_offload   checkpoints wait in the host's memory
+    parallelism   how several GPUs share the work; each has a micro batch of its own
+    fsdp_version  1: FullyShardedDataParallel; 2: fully_shard
+    offload_optimizer, offload_params   optimizer states with their weights, or all weights, wait in the host's memory
+    quant_storage   bnb_4bit_quant_storage: 4-bit weights in a dtype that is no floating one cannot be sharded
     """
 
     method: str
@@ -95,10 +122,16 @@ class Recipe:
     use_reentrant: bool
     kbit_tables: str
     quantized_inputs_kept: bool
+    parallelism: str
+    num_gpus: int
+    fsdp_version: int
+    offload_optimizer: bool
+    offload_params: bool
+    quant_storage: str
 
     @property
     def tokens(self) -> int:
-        """Tokens of one forward pass."""
+        """Tokens of one forward pass on one GPU."""
         return self.micro_batch_size * self.sequence_length
 
     @property
@@ -161,6 +194,12 @@ class Recipe:
             self.use_reentrant,
             self.kbit_tables,
             self.quantized_inputs_kept,
+            self.parallelism,
+            self.num_gpus,
+            self.fsdp_version,
+            self.offload_optimizer,
+            self.offload_params,
+            self.quant_storage,
             # Losses in chunks do not grow evenly with the number of tokens.
             (self.micro_batch_size, self.sequence_length, self.trained_token_share) if self.loss != "standard" else None,
         )
@@ -198,11 +237,17 @@ class Recipe:
             "use_reentrant": self.use_reentrant,
             "kbit_tables": self.kbit_tables,
             "quantized_inputs_kept": self.quantized_inputs_kept,
+            "parallelism": self.parallelism,
+            "num_gpus": self.num_gpus,
+            "fsdp_version": self.fsdp_version,
+            "offload_optimizer": self.offload_optimizer,
+            "offload_params": self.offload_params,
+            "quant_storage": self.quant_storage,
         }
 
 
 ADAPTER_KEYS = ("lora_r", "lora_dropout", "target_modules", "adapter_dtype", "use_dora", "modules_to_save")
-QLORA_KEYS = ("quantization", "double_quant", "prepare_kbit", "kbit_tables", "quantized_inputs_kept")
+QLORA_KEYS = ("quantization", "double_quant", "prepare_kbit", "kbit_tables", "quantized_inputs_kept", "quant_storage")
 MASTER_KEYS = ("master_gradients",)
 
 
@@ -244,6 +289,9 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
     known = [field.name for field in fields(Recipe)]
     for key in keys:
         if key not in known:
+            beyond = out_of_scope(key)
+            if beyond:
+                raise ValueError(f"{shown(key)}: {beyond} is not modelled; several GPUs are parallelism {_listed(PARALLELISMS[1:])}")
             raise ValueError(f"there is no recipe key {shown(key)}; the keys are {', '.join(known)}")
     if "method" not in keys:
         raise ValueError(f"method is missing; it is one of {', '.join(METHODS)}")
@@ -271,6 +319,12 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
     foreach = _flag(keys, "foreach", optim == "adamw_torch")
     if foreach and optim != "adamw_torch":
         raise ValueError(f"foreach true belongs to optim adamw_torch; {optim} has no foreach step")
+    num_gpus = _count(keys, "num_gpus", 1)
+    parallelism = _parallelism(keys, num_gpus, precision)
+    offload_params = _flag(keys, "offload_params", False)
+    offload_optimizer = _flag(keys, "offload_optimizer", offload_params and parallelism == "fsdp")
+    _refuse_offload(parallelism, offload_optimizer, offload_params)
+    _refuse(keys, ("quant_storage",), quantization in ("nf4", "fp4"), "quantization nf4 and fp4")
     return Recipe(
         method=method,
         base_dtype=base_dtype,
@@ -302,7 +356,58 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
         use_reentrant=_flag(keys, "use_reentrant", False),
         kbit_tables=_choice(keys, "kbit_tables", ("float32", "bfloat16"), "float32"),
         quantized_inputs_kept=_flag(keys, "quantized_inputs_kept", False),
+        parallelism=parallelism,
+        num_gpus=num_gpus,
+        fsdp_version=_fsdp_version(keys, parallelism),
+        offload_optimizer=offload_optimizer,
+        offload_params=offload_params,
+        quant_storage=_choice(keys, "quant_storage", QUANT_STORAGES, "uint8"),
     )
+
+
+def out_of_scope(word: str) -> str:
+    """What a key or a value of other tools asks for, if it is known and not modelled, else nothing."""
+    parts = word.replace("-", "_").split("_")
+    for part in parts:
+        named = part not in ("tensor", "pipeline", "sequence", "context", "expert") or "parallel" in parts or len(parts) == 1
+        if part in OUT_OF_SCOPE and named:
+            return OUT_OF_SCOPE[part]
+    return ""
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:-1]) + " or " + names[-1]
+
+
+def _parallelism(keys: dict[str, object], num_gpus: int, precision: str) -> str:
+    value = keys.get("parallelism")
+    if isinstance(value, str) and value not in PARALLELISMS and out_of_scope(value):
+        raise ValueError(f"parallelism {shown(value)}: {out_of_scope(value)} is not modelled; it is one of {', '.join(PARALLELISMS)}")
+    found = _choice(keys, "parallelism", PARALLELISMS, "ddp" if num_gpus > 1 else "none")
+    if found == "none" and num_gpus > 1:
+        raise ValueError(f"parallelism none uses one GPU; num_gpus {num_gpus} needs {_listed(PARALLELISMS[1:])}")
+    if precision == "bf16-master" and found == "fsdp":
+        raise ValueError("precision bf16-master contradicts parallelism fsdp, whose float32 shards are the masters: fp32-autocast")
+    return found
+
+
+def _fsdp_version(keys: dict[str, object], parallelism: str) -> int:
+    value = keys.get("fsdp_version", 2)
+    if isinstance(value, bool) or not isinstance(value, int) or value not in FSDP_VERSIONS:
+        raise ValueError(f"fsdp_version must be 1 or 2, got {shown(value)}")
+    # The default is in every result, which can be given back as a recipe.
+    _refuse(keys, ("fsdp_version",), parallelism == "fsdp" or value == 2, "parallelism fsdp")
+    return value
+
+
+def _refuse_offload(parallelism: str, optimizer: bool, params: bool) -> None:
+    """FSDP moves weights, gradients and optimizer together; DeepSpeed the optimizer alone, and weights in stage 3."""
+    if params and parallelism != "fsdp" and parallelism != "zero3":
+        raise ValueError("offload_params belongs to parallelism fsdp and zero3")
+    if optimizer and (parallelism == "none" or parallelism == "ddp"):
+        raise ValueError("offload_optimizer belongs to parallelism zero1, zero2, zero3 and fsdp")
+    if parallelism == "fsdp" and optimizer != params:
+        raise ValueError("offload_optimizer and offload_params go together under parallelism fsdp")
 
 
 def _refuse(keys: dict[str, object], names: tuple[str, ...], applies: bool, owner: str) -> None:

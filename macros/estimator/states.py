@@ -125,10 +125,17 @@ def master_bytes(arch: Architecture, recipe: Recipe) -> int:
 
 def optimizer_state_bytes(arch: Architecture, recipe: Recipe) -> int:
     """Bytes of the optimizer's states between two steps, as PyTorch's allocator counts them."""
+    return states_of(trained_tensors(arch, recipe), recipe.optim, 4 if recipe.precision == "bf16-master" else 0)
+
+
+def states_of(trained: list[Tensors], optim: str, width: int) -> int:
+    """Bytes of the states of these tensors.
+
+    width   bytes of the dtype that the optimizer sees; 0 for the tensors' own
+    """
     total = 0
-    for tensors in trained_tensors(arch, recipe):
-        width = 4 if recipe.precision == "bf16-master" else tensors.width
-        total += tensors.copies * tensor_state_bytes(tensors, recipe.optim, width)
+    for tensors in trained:
+        total += tensors.copies * tensor_state_bytes(tensors, optim, width or tensors.width)
     return total
 
 
@@ -168,10 +175,15 @@ def optimizer_temporary_bytes(arch: Architecture, recipe: Recipe) -> int:
     trained = trained_tensors(arch, recipe)
     if recipe.precision == "bf16-master":
         return master_temporary_bytes(arch, recipe, trained)
+    return temporaries_of(trained, recipe)
+
+
+def temporaries_of(trained: list[Tensors], recipe: Recipe) -> int:
+    """Bytes that a step over these tensors needs for a while."""
     if recipe.optim == "adamw_torch":
         # _foreach_sqrt of all second moments at once; without foreach, one root and its quotient.
         if recipe.foreach:
-            return gradient_bytes(arch, recipe)
+            return sum(tensors.count * tensors.width * tensors.copies for tensors in trained)
         return single_tensor_bytes(trained, 0)
     if recipe.optim == "adafactor":
         # Square of the gradient and update in float32, with float32 copies of gradient and weight if these are narrower.
