@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,10 @@ def readable(found: Estimate) -> str:
     rows.append(("reserved", f"{gb(found.reserved_bytes.low)} to {gb(found.reserved_bytes.high)}"))
     rows.append(("driver shows", f"{gb(found.device_bytes.low)} to {gb(found.device_bytes.high)}"))
     rows += [(f"at {name}", gb(moment.total)) for name, moment in found.moments.items()]
+    if found.beside is not None:
+        rows.append(("outside the step", amounts(found.beside.events)))
+        rows.append(("host RAM", amounts(found.beside.host)))
+        rows.append(("disk", amounts(found.beside.disk)))
     rows.append(("parameters", f"{found.parameters:,}, trained {found.trainable_parameters:,}"))
     if found.verdict is not None:
         words = {"comfortable": "fits comfortably", "tight": "tight", "does_not_fit": "does not fit"}
@@ -132,6 +136,11 @@ def readable(found: Estimate) -> str:
     rows += [("note", sentence) for sentence in result(found)["warnings"]]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
+
+
+def amounts(sizes: Mapping[str, int]) -> str:
+    """Named amounts in one line."""
+    return ", ".join(f"{name} {gb(size)}" for name, size in sizes.items())
 
 
 def gb(size: int) -> str:

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from macros.estimator.advice import advise, changed
 from macros.estimator.architecture import Architecture, architecture_from_config
+from macros.estimator.beside import beside_step
 from macros.estimator.capacity import Bound, largest_batch, largest_rank, longest_sequence
 from macros.estimator.fit import Estimate, estimate, headroom_for, verdict_for
+from macros.estimator.questions import QUESTIONS, questions_from_keys
 from macros.estimator.recipe import METHODS, Recipe, recipe_from_keys, with_defaults
 
 DEFAULT_PRESET = "transformers-peft"
@@ -36,10 +38,15 @@ def estimate_keys(data: dict[str, object], keys: dict[str, object]) -> dict[str,
     omits = _record(data, "models", name)["omits"] if name is not None else []
     gpu = keys.get("gpu")
     memory = _record(data, "gpus", gpu)["memory"] if gpu is not None else None
-    result = estimate(architecture, _recipe(data, keys), memory)
+    recipe = _recipe(data, keys)
+    result = estimate(architecture, recipe, memory)
+    beside = beside_step(architecture, recipe, result.peak_bytes, questions_from_keys(keys))
     return {
         "conditions": {"model": name, "gpu": gpu, "preset": _preset(data, keys), **result.conditions},
-        "warnings": [*result.warnings, *["omits_" + part for part in omits]],
+        "warnings": [*result.warnings, *beside.warnings, *["omits_" + part for part in omits]],
+        "events": beside.events,
+        "host_bytes": beside.host,
+        "disk_bytes": beside.disk,
         **_figures(result),
     }
 
@@ -163,7 +170,7 @@ def _context(data: dict[str, object], model: object) -> int | None:
 
 def _recipe(data: dict[str, object], keys: dict[str, object]) -> Recipe:
     """The recipe of what was typed and what the preset adds."""
-    given = {key: value for key, value in keys.items() if key not in REFERENCES}
+    given = {key: value for key, value in keys.items() if key not in REFERENCES and key not in QUESTIONS}
     return recipe_from_keys(with_defaults(given, _defaults(data, keys, _text(given.get("method")))))
 
 

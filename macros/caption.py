@@ -13,7 +13,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from macros.amounts import Amount
 from macros.estimator import units
+from macros.estimator.events import EVALUATION_BATCH
 from macros.estimator.fit import COMFORTABLE_PERCENT
 from macros.figures import element
 from macros.language import Language, exact
@@ -93,6 +95,8 @@ _QUIET: Mapping[str, Any] = {
 _OF_RUN = ("model", "method", "gpu", "preset")
 # Warnings about parts of a published model that are left out.
 _OMITS = "omits_"
+# Warnings about what a run need not do: the table of its events has them, and every result of the command line.
+_AT_WILL = ("evaluation_exceeds_step", "save_exceeds_step", "resume_exceeds_step", "merge_exceeds_step")
 # More places than these are no explanation of where a value holds.
 _MOST_PLACES = 6
 # Columns that depend on what a card offers.
@@ -308,6 +312,18 @@ class Note:
                 self._new.append(warning)
             told.warned |= warned
 
+    def hold_for_amounts(self, rows: Sequence[Amount], shown: Collection[str]) -> None:
+        """The conditions of amounts beside the step, what they mean, and that they are worked out from the code."""
+        language, runs = self._language, list(dict.fromkeys(row.run for row in rows))
+        held = " · ".join(conditions(language, runs, shown))
+        self.say(language.text("caption.conditions", conditions=held))
+        kept = language.number(runs[0].checkpoints_kept)
+        mapped = language.gb(runs[0].host.mapped)
+        self.repeat(language.text(rows[0].CAPTION, kept=kept, mapped=mapped, batch=language.number(EVALUATION_BATCH)))
+        evidence = to_accuracy(language.text("caption.evidence.code"), "arithmetic")
+        self._whole.append(evidence)
+        self._new.append(evidence)
+
     def written(self) -> Markup:
         """The caption's HTML, empty if there is nothing to say."""
         new = Markup(" ").join(self._new)
@@ -359,7 +375,7 @@ def _differing(
 def _warnings(language: Language, runs: Sequence[Run]) -> dict[str, str]:
     """What is not modelled, each once, naming the models where it does not hold for all; left-out parts last."""
     lines = {}
-    found = dict.fromkeys(key for run in runs for key in run.warnings)
+    found = dict.fromkeys(key for run in runs for key in run.warnings if key not in _AT_WILL)
     for key in sorted(found, key=lambda key: key.startswith(_OMITS)):
         warning = language.text(f"warning.{key}")
         warned = dict.fromkeys(run.name for run in runs if key in run.warnings)

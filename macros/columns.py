@@ -12,13 +12,29 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from macros import caption, figures
+from macros import amounts, caption, figures
 from macros.estimator import PARTS, units
 from macros.figures import element, joined
 from macros.language import Language, exact, machine
 
 _OBSERVED = ("observed_allocated", "observed_reserved", "observed_device", "observed_unstated")
-_GB = ("peak", "per_gpu", "all_gpus", "device", "reserved", *_OBSERVED, "headroom", "memory", "box", "total", "download", "checkpoint", *PARTS)
+_GB = (
+    "peak",
+    "per_gpu",
+    "all_gpus",
+    "device",
+    "reserved",
+    *_OBSERVED,
+    "headroom",
+    "memory",
+    "box",
+    "total",
+    "download",
+    "checkpoint",
+    "host_peak",
+    "disk_total",
+    *PARTS,
+)
 _UNITS: Mapping[str, str] = {
     "memory_mib": "unit.mib",
     "usable_mib": "unit.mib",
@@ -28,12 +44,13 @@ _UNITS: Mapping[str, str] = {
 }
 _BYTES = ("bytes_per_parameter", "weights_bytes_per_parameter", "total_bytes_per_parameter")
 _COUNTS = ("parameters", "trainable_parameters")
-_SHARES = ("share", "trainable_share", "within_2", "within_12", "inside", "width")
+_SHARES = ("share", "of_peak", "trainable_share", "within_2", "within_12", "inside", "width")
 _SIZES = ("median_error", "p95_error", "our_median_error")  # errors of many runs, whatever their direction
 _SIGNED = ("error", "worst_error", "our_worst_error")
 _TALLIES = ("runs", "compared", "refused", "comfortable", "tight", "does_not_fit", "right_moment")
 _DAYS = ("released", "checked", "published", "accessed")
-_KEYS = ("moment", "step", "part", "evidence")  # columns whose values are keys with a message of their own
+_KEYS = ("moment", "step", "part", "evidence", *amounts.NAMES)  # columns whose values are keys with a message of their own
+_SUMMED = ("part", "purpose")  # columns whose last row, without a name, is the sum
 _NUMBERS = (
     *_GB,
     *_UNITS,
@@ -162,7 +179,7 @@ def bare_table(language: Language, columns: Sequence[Column], total: bool = Fals
     body = []
     for number, cells in enumerate(rows):
         last = total and number == len(rows) - 1
-        if last and columns[0].name == "part":
+        if last and columns[0].name in _SUMMED:
             cells = (escape(language.text("column.sum")), *cells[1:])
         body.append(
             element(

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from macros.estimator import Recipe
+from macros.estimator import QUESTIONS, Recipe
 from macros.findings import quote, suggest
 from macros.records import scalar
 
@@ -45,6 +45,9 @@ def add_recipe_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--config", type=Path, help="a config.json instead of a model")
     for field in fields(Recipe):
         group.add_argument(f"--{field.name.replace('_', '-')}", metavar=_METAVARS.get(str(field.type), "NAMES"))
+    questions = parser.add_argument_group("questions", "what changes nothing about a training step")
+    for name in QUESTIONS:
+        questions.add_argument(f"--{name.replace('_', '-')}", metavar="NUMBER")
 
 
 def recipe_keys(options: argparse.Namespace) -> dict[str, Any]:
@@ -61,6 +64,9 @@ def recipe_keys(options: argparse.Namespace) -> dict[str, Any]:
             keys[field.name] = [part for part in text.split(",") if part]
         else:
             keys[field.name] = text if str(field.type).startswith("str") else scalar(text)
+    for name in QUESTIONS:
+        if getattr(options, name) is not None:
+            keys[name] = scalar(getattr(options, name))
     if options.config is not None:
         try:
             keys["config"] = json.loads(options.config.read_text(encoding="utf-8"))

@@ -11,7 +11,16 @@ from typing import Any
 
 from macros import yamlfile
 from macros.dataset import Dataset
-from macros.estimator import Architecture, Estimate, architecture_from_config, estimate, recipe_from_keys
+from macros.estimator import (
+    QUESTIONS,
+    Architecture,
+    Estimate,
+    architecture_from_config,
+    beside_step,
+    estimate,
+    questions_from_keys,
+    recipe_from_keys,
+)
 from macros.estimator.recipe import with_defaults
 from macros.findings import quote
 
@@ -21,20 +30,22 @@ REFERENCES = ("model", "config", "gpu", "preset")
 
 
 def estimate_keys(dataset: Dataset, keys: Mapping[str, Any]) -> Estimate:
-    """The estimate for `model` or `config`, optional `gpu` and `preset`, and any recipe keys.
+    """The estimate for `model` or `config`, optional `gpu` and `preset`, any recipe keys and questions.
 
     A key that is given beats the preset; a key of the preset that does not apply to the method is left out.
     The conditions of the result also name model, card and preset. Raises `ValueError`, one sentence.
     """
-    given = {key: value for key, value in keys.items() if key not in REFERENCES}
+    given = {key: value for key, value in keys.items() if key not in (*REFERENCES, *QUESTIONS)}
     config, omits = _config(dataset, keys)
     architecture = _architecture(json.dumps(config, sort_keys=True))
     gpu = dataset.gpus[keys["gpu"]] if keys.get("gpu") is not None else None
     preset, complete = _preset(dataset, keys.get("preset"), given)
-    result = estimate(architecture, recipe_from_keys(complete), gpu.memory if gpu else None)
+    recipe = recipe_from_keys(complete)
+    result = estimate(architecture, recipe, gpu.memory if gpu else None)
+    beside = beside_step(architecture, recipe, result.peak_bytes, questions_from_keys(dict(keys)))
     names = {"model": keys.get("model"), "gpu": gpu.key if gpu else None, "preset": preset}
-    warnings = (*result.warnings, *(f"omits_{part}" for part in omits))
-    return replace(result, conditions={**names, **result.conditions}, warnings=warnings)
+    warnings = (*result.warnings, *beside.warnings, *(f"omits_{part}" for part in omits))
+    return replace(result, conditions={**names, **result.conditions}, warnings=warnings, beside=beside)
 
 
 def result(estimate: Estimate) -> dict[str, Any]:
@@ -55,6 +66,9 @@ def result(estimate: Estimate) -> dict[str, Any]:
         "evidence": estimate.evidence,
         "warnings": [_sentence(warning) for warning in estimate.warnings],
     }
+    if estimate.beside is not None:
+        beside = estimate.beside
+        answer |= {"events": beside.events, "host_bytes": beside.host, "disk_bytes": beside.disk}
     if estimate.verdict is not None:
         answer |= {"verdict": estimate.verdict, "headroom_bytes": estimate.headroom_bytes}
     return answer

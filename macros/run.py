@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from macros.estimator import PARTS, Estimate
+from macros.amounts import Amounts, DiskRow, EventRow, HostRow
+from macros.estimator import PARTS, Beside, Estimate, questions_from_keys
 from macros.estimator.recipe import MASTER_KEYS, Recipe, applicable_keys
 from macros.findings import suggest
 from macros.records import Gpu, Model, Preset
@@ -15,6 +16,8 @@ from macros.records import Gpu, Model, Preset
 # What does not depend on the batch: bytes per parameter.
 STATE = ("weights", "adapters", "gradients", "optimizer_states", "master_weights")
 _OF_TRAINABLE = ("adapters", "gradients", "optimizer_states", "master_weights")
+_OCCASIONS = ("load", "training", "save", "resume", "merge")
+_PURPOSES = ("download", "checkpoints", "merged", "dataset")
 _OF_CARD = ("verdict", "headroom", "memory")
 _FIGURES = (
     "peak",
@@ -30,8 +33,10 @@ _FIGURES = (
     "trainable_share",
     "moment",
     "evidence",
+    "host_peak",
     "download",
     "checkpoint",
+    "disk_total",
     "weights_bytes_per_parameter",
     "total_bytes_per_parameter",
 )
@@ -205,16 +210,52 @@ class Run:
         return Fraction(sum(self._largest(name) for name in STATE), self.parameters)
 
     @property
+    def events(self) -> Amounts:
+        """Peaks of the card outside the step: `run.events.evaluation`, or rows for a table."""
+        sizes = self._beside.events
+        rows = (EventRow(self, size, name, Fraction(size, self.peak), size > self.peak) for name, size in sizes.items())
+        return Amounts(sizes, rows)
+
+    @property
+    def host(self) -> Amounts:
+        """The host's memory by occasion: `run.host.peak`, or rows for a table."""
+        sizes = self._beside.host
+        return Amounts(sizes, (HostRow(self, sizes[name], name) for name in _OCCASIONS if name in sizes))
+
+    @property
+    def disk(self) -> Amounts:
+        """Disk space by purpose: `run.disk.checkpoint`, or rows for a table that add up to the last one."""
+        sizes = self._beside.disk
+        rows = [DiskRow(self, sizes[name], name) for name in _PURPOSES if sizes[name]]
+        return Amounts(sizes, [*rows, DiskRow(self, sizes["total"], "")])
+
+    @property
+    def _beside(self) -> Beside:
+        found = self.estimate.beside
+        if found is None:
+            raise ValueError("this run has its step alone; estimate_keys works out the rest")
+        return found
+
+    @property
+    def checkpoints_kept(self) -> int:
+        """Checkpoints that stay on disk."""
+        return questions_from_keys(self.keys)["checkpoints_kept"]
+
+    @property
+    def host_peak(self) -> int:
+        return self.host.peak
+
+    @property
     def download(self) -> int:
-        """Bytes of the base model on disk in 16 bits, as hubs publish it."""
-        return 2 * self.parameters
+        return self.disk.download
 
     @property
     def checkpoint(self) -> int:
-        """Bytes of one saved state of training: what is trained, its copies and the optimizer's states."""
-        trained = "weights" if self.recipe.get("method") == "full" else "adapters"
-        kept = self._at("optimizer_step").parts
-        return sum(kept.get(name, 0) for name in (trained, "optimizer_states", "master_weights"))
+        return self.disk.checkpoint
+
+    @property
+    def disk_total(self) -> int:
+        return self.disk.total
 
     # For tables
 

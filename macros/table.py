@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from macros import caption, figures
+from macros.amounts import Amount, DiskRow
 from macros.citations import Citations, source_key
 from macros.columns import Column, bare_table, framed_table, heading_of, names_of, prints, styled
 from macros.estimator import units
@@ -17,7 +18,7 @@ from macros.readings import ErrorRow, OutcomeRow, PeerRow, RangeRow, Reading
 from macros.records import Record, Simulation, Source
 from macros.run import MomentRow, PartRow, Run, either, runs_of
 
-_PLAIN_ROWS = (PartRow, MomentRow, RangeRow, OutcomeRow, PeerRow)
+_PLAIN_ROWS = (PartRow, MomentRow, Amount, RangeRow, OutcomeRow, PeerRow)
 
 
 def table(
@@ -85,7 +86,8 @@ def _flat(
         rows = _sorted(rows, sort)
     rows = _visible(rows)
     columns = [_column(language, rows, name, cited) for name in names]
-    total = isinstance(rows[-1], PartRow) and not rows[-1].part
+    last = rows[-1]
+    total = (isinstance(last, PartRow) and not last.part) or (isinstance(last, DiskRow) and not last.purpose)
     note = caption.Note(language, told)
     _explain(note, language, rows, names, columns, total)
     return framed_table(language, columns, note.written(), total=total)
@@ -140,7 +142,7 @@ def _column(language: Language, rows: list[Any], name: str, cited: Citations | N
         values = [_source(language, row, value, cited) for row, value in zip(rows, values, strict=True)]
     elif name == "formula":
         values = [_formula(language, row) for row in rows]
-    elif name == "part":
+    elif name in ("part", "purpose"):
         values = [value or None for value in values]
     elif name == "recipe" and isinstance(rows[0], Simulation):
         values = [caption.settings(language, value) for value in values]
@@ -183,6 +185,8 @@ def _explain(
         note.say(*caption.rounding(language, column.values))
     if all(isinstance(row, Run) for row in rows):
         note.hold_for(rows, names)
+    if isinstance(rows[0], Amount):
+        note.hold_for_amounts(rows, names)
     if isinstance(rows[0], ErrorRow) or "error" in names:
         note.repeat(language.text("caption.errors"))
     if isinstance(rows[0], RangeRow):

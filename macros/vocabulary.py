@@ -17,14 +17,14 @@ from typing import Any
 from jinja2 import pass_context
 from markupsafe import Markup, escape
 
-from macros import accuracy, caption, chart, citations, figures, readings
+from macros import accuracy, amounts, caption, chart, citations, figures, readings
 from macros import glossary as glossaries
 from macros import checklist as checklists
 from macros import dots as dot_charts
 from macros import table as tables
 from macros.dataset import Dataset
 from macros.environment import Words
-from macros.estimator import Recipe
+from macros.estimator import QUESTIONS, Recipe
 from macros.language import Language, load
 from macros.recipes import REFERENCES, estimate_keys
 from macros.readings import ErrorRow, OutcomeRow, PeerRow, RangeRow, Reading
@@ -32,7 +32,7 @@ from macros.records import Gpu, Measurement, Record, Source, Sourced
 from macros.run import Run, either, runs_of
 
 LanguageOf = Callable[[Any], Language]
-_KEYS = (*REFERENCES, *(field.name for field in fields(Recipe)))
+_KEYS = (*REFERENCES, *QUESTIONS, *(field.name for field in fields(Recipe)))
 _MOST_RUNS = 500
 
 
@@ -80,7 +80,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
 
     @pass_context
     def estimate(context: Any, **recipe: Any) -> Run:
-        """One run: `model` or `config`, `method`, and any recipe key; with `gpu` also the verdict."""
+        """One run: `model` or `config`, `method`, any recipe key or question; with `gpu` also the verdict."""
         return run_of(recipe)
 
     @pass_context
@@ -108,7 +108,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         if not all(isinstance(run, Measurement) for run in listed):
             raise ValueError("compared takes measured runs, such as measurements.where(counts=true)")
         for key in recipe:
-            if key not in _KEYS or key in REFERENCES:
+            if key not in _KEYS or key in (*REFERENCES, *QUESTIONS):
                 raise ValueError(f"there is no recipe key {key!r}{either(key, _KEYS, 'there are')}")
         rows = readings.readings(dataset, listed, comparison)
         return [row for row in rows if all(row.value(key) == value for key, value in recipe.items())]
@@ -297,7 +297,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         language = language_of(context)
         if hasattr(value, "name"):
             return value.name
-        for kind in ("method", "part", "moment", "verdict", "evidence", "segment", "vendor", "precision", "loss"):
+        for kind in ("method", "part", "moment", "verdict", "evidence", "segment", "vendor", "precision", "loss", *amounts.NAMES):
             if language.has(f"{kind}.{value}"):
                 return language.text(f"{kind}.{value}")
         raise ValueError(f"there is no name for {value!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .architecture import Architecture
+from .beside import Beside
 from .evidence import evidence_for
 from .memory import Moment, moments, profile
 from .ranges import Range, device_range, reserved_range
@@ -32,6 +33,7 @@ class Estimate:
     device_bytes     what nvidia-smi may show for the process
     evidence         "oracle", "measured" or "arithmetic"
     warnings         keys of messages about what is not modelled
+    beside           what the run needs outside its step; None where only the step was asked for
     verdict          "comfortable", "tight", "does_not_fit"; None without a card
     headroom_bytes   the card's memory less the upper device figure, or less the lower one unless comfortable
     """
@@ -50,6 +52,7 @@ class Estimate:
     warnings: tuple[str, ...]
     verdict: str | None
     headroom_bytes: int | None
+    beside: Beside | None = None
 
 
 def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None) -> Estimate:

@@ -1,0 +1,217 @@
+"""Peaks of one card outside the training step: loading, k-bit preparation, evaluation, saving, resuming, merging.
+
+Each happens once, or now and then, while other things live than in a step; the largest of them can end a run whose
+steps fit. Sources: transformers 5.24.0, peft 0.21.2, bitsandbytes 0.50.2, accelerate 1.15.0, torch 2.13; see each function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .architecture import Architecture
+from .layers import Builder
+from .memory import Profile, State, input_bytes, is_masked, mask_bytes, undominated
+from .head import head
+from .parameters import (
+    all_linears,
+    embedding_weights,
+    parameter_count,
+    quantized_weights,
+    targets,
+    trainable_parameters,
+)
+from .recipe import Recipe
+from .replay import Replay
+from .states import adapter_bytes, hidden_width, master_bytes, optimizer_state_bytes, stream_width, weight_bytes
+from .tape import Tape, Value
+
+EVENTS = ("load", "kbit_preparation", "evaluation", "save", "resume", "merge")
+
+# Sequences of one evaluation batch: TrainingArguments.per_device_eval_batch_size (transformers/training_args.py).
+EVALUATION_BATCH = 8
+
+# Bytes of a weight in the checkpoint that is loaded and merged: published models have 16 bits.
+CHECKPOINT_WIDTH = 2
+
+
+def events(arch: Architecture, recipe: Recipe) -> dict[str, int]:
+    """Bytes alive on one card at the largest point of each event that this recipe has."""
+    found = {"load": load_bytes(arch, recipe)}
+    if recipe.upcast and recipe.weight_bytes < 4:
+        found["kbit_preparation"] = kbit_preparation_bytes(arch, recipe)
+    found["evaluation"] = evaluation_bytes(arch, recipe)
+    found["save"] = resting_bytes(arch, recipe)
+    found["resume"] = resting_bytes(arch, recipe)
+    if recipe.adapted:
+        found["merge"] = merge_bytes(arch, recipe)
+    return found
+
+
+def exceeding(found: dict[str, int], peak: int) -> list[str]:
+    """Names of the events that need more than the step's peak."""
+    return [name for name in EVENTS if found.get(name, 0) > peak]
+
+
+def resting_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """What lives between two steps: weights, adapters, optimizer states, master weights.
+
+    Saving copies one tensor after the other to the host (torch/serialization.py _save). Resuming on one card reads the
+    optimizer's file into the host's memory and then moves the states over (trainer.py _load_optimizer_and_scheduler);
+    before transformers 4.28 it read them onto the card, where they were twice for a moment.
+    """
+    size = weight_bytes(arch, recipe) + adapter_bytes(arch, recipe)
+    return size + optimizer_state_bytes(arch, recipe) + master_bytes(arch, recipe)
+
+
+def loaded_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Bytes of the weights as they were loaded, before the k-bit preparation."""
+    if recipe.method != "qlora":
+        return weight_bytes(arch, recipe)
+    return weight_bytes(arch, replace(recipe, prepare_kbit=False))
+
+
+def load_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Loading: the weights, and beside them what the last large one goes through.
+
+    Transformers loads tensor by tensor where it quantises: the 16-bit matrix, its 4-bit form and its block constants
+    exist together. Single experts are stacked, the halves of gate and up joined after that, so that one layer's
+    exist twice. A cast to float32 happens in the host's memory.
+    Source: transformers core_model_loading.py convert_and_load_state_dict_in_model, MergeModulelist, Concatenate;
+    integrations/bitsandbytes.py Bnb4bitQuantize; bitsandbytes functional.py quantize_4bit.
+    """
+    extra = 0
+    if recipe.four_bit or (recipe.method == "qlora" and recipe.quantization == "int8"):
+        for linear, _ in quantized_weights(arch, recipe):
+            if recipe.four_bit:
+                # Its constants in float32 before they are quantised themselves, and their distance from the mean.
+                extra = max(extra, CHECKPOINT_WIDTH * linear.weight + 2 * 4 * ((linear.weight + 63) // 64))
+            else:
+                # Int8Params casts it to float16 first.
+                extra = max(extra, 2 * CHECKPOINT_WIDTH * linear.weight)
+    if recipe.transformers == "5":
+        for linear, _ in all_linears(arch):
+            if linear.name == "experts.gate_up_proj":
+                extra = max(extra, recipe.weight_bytes * linear.weight)
+    return loaded_bytes(arch, recipe) + extra
+
+
+def kbit_preparation_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """prepare_model_for_kbit_training: each tensor that is not quantised becomes float32, the old one still there.
+
+    The order is that of parameters(): embeddings, layers, head. Source: peft/utils/other.py.
+    """
+    before = loaded_bytes(arch, recipe)
+    after = weight_bytes(arch, replace(recipe, kbit_tables="float32"))
+    table, narrow = embedding_weights(arch), recipe.weight_bytes
+    at_embedding = before + 4 * table
+    at_head = after if arch.tie_word_embeddings else after + narrow * table
+    experts = 0
+    if recipe.transformers == "5":
+        for linear, _ in all_linears(arch):
+            if linear.experts:
+                experts = max(experts, linear.weight)
+    head_to_come = 0 if arch.tie_word_embeddings else (4 - narrow) * table
+    return max(at_embedding, at_head, after - head_to_come + narrow * experts)
+
+
+def merge_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Merging on the card: the 16-bit base model, the adapters, and the largest product B·A with its scaled copy.
+
+    Source: peft/tuners/lora/layer.py, Linear.merge and get_delta_weight.
+    """
+    return CHECKPOINT_WIDTH * parameter_count(arch) + adapter_bytes(arch, recipe) + merge_temporary_bytes(arch, recipe)
+
+
+def merge_temporary_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """The product of the largest adapter in the adapter's dtype, and its scaled copy."""
+    names, largest = targets(arch, recipe), 0
+    for linear, _ in all_linears(arch):
+        if linear.name in names:
+            largest = max(largest, linear.weight)
+    return 2 * recipe.adapter_bytes * largest
+
+
+def evaluation_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Evaluation of the loss: a forward pass of 8 sequences without gradients, beside all that rests on the card.
+
+    Trainer's default batch is 8 whatever the training batch is, and without compute_metrics only the loss is kept
+    (trainer.py evaluate, prediction_step).
+    """
+    setting = replace(
+        recipe,
+        micro_batch_size=EVALUATION_BATCH,
+        gradient_accumulation_steps=1,
+        gradient_checkpointing=False,
+        checkpoint_offload=False,
+        use_reentrant=False,
+        lora_dropout=0.0,
+    )
+    tokens = setting.tokens
+    square = tokens * setting.sequence_length
+    ids, tables = input_bytes(arch, setting)
+    largest = 0
+    for _, candidates in evaluation_profile(arch, setting).states:
+        for candidate in candidates:
+            largest = max(largest, candidate[0] * tokens + candidate[1] + candidate[2] * square)
+    return resting_bytes(arch, recipe) + ids + tables + mask_bytes(arch, setting) + largest
+
+
+def evaluation_profile(arch: Architecture, setting: Recipe) -> Profile:
+    """The states of a forward pass without gradients, made once for all batches and lengths that share them."""
+    rest = setting.sequence_length % 128
+    key = ("evaluation", setting.structure, setting.sequence_length >= arch.sliding_window, rest)
+    found = arch.profiles.get(key)
+    if found is None:
+        found = Profile(forward_states(arch, setting), parameter_count(arch), trainable_parameters(arch, setting))
+        arch.profiles[key] = found
+    return found
+
+
+def forward_states(arch: Architecture, setting: Recipe) -> list:
+    """Candidates while a decoder layer runs, and while the head and the loss do."""
+    layers, casts, shared = [], 0, 0
+    for shape, count in arch.layer_counts():
+        tape = Tape(setting.autocast)
+        tape.tag = "layer"
+        source = tape.tensor(arch.hidden_size, hidden_width(setting), True)
+        builder = Builder(arch, setting, tape, shape, is_masked(arch, setting, shape))
+        builder.decoder_layer(source)
+        layers += states_without_gradients(tape, source)
+        # Autocast keeps the casts of trained weights until the whole forward is over.
+        casts += tape.cached_casts * count
+        if shape.stores:
+            shared += 2 * stream_width(setting) * shape.key_value_size
+    if arch.per_layer_size:
+        shared += stream_width(setting) * arch.per_layer_size * len(arch.layers)
+    tape = Tape(setting.autocast)
+    source = tape.tensor(arch.hidden_size, hidden_width(setting), True)
+    logits = head(Builder(arch, setting, tape, arch.layers[-1], False), source)
+    last = states_without_gradients(tape, source)
+    if logits is not None and setting.autocast and logits.width != 4:
+        # accelerate's ConvertOutputsToFp32 copies the logits while the originals are still referenced.
+        last.append(State({}).plus("logits", (logits.width + 4) * arch.vocab_size, 0, 0))
+    for state in layers + last:
+        state.plus("weight_casts", 0, casts, 0)
+        state.plus("layer_activations", shared, 0, 0)
+    return [("layers", undominated(layers)), ("loss", undominated(last))]
+
+
+def states_without_gradients(tape: Tape, source: Value) -> list[State]:
+    """The states of a forward pass in which autograd keeps nothing."""
+    for op in tape.ops:
+        op.saved = []
+    replay = Replay(tape, False)
+    replay.forward(source, False)
+    found = []
+    for tag in replay.peaks.states:
+        found += [State({}).plus_kinds(state[3]) for state in replay.peaks.states[tag]]
+    return found
+
+
+def kept_logits_bytes(arch: Architecture, recipe: Recipe, tokens: int) -> int:
+    """Logits that evaluation keeps on the card if compute_metrics asks for them, for so many tokens of the whole set.
+
+    float32 under autocast, because accelerate converts outputs. With eval_accumulation_steps they go to the host's
+    memory in between. Source: trainer.py evaluation_loop.
+    """
+    return tokens * arch.vocab_size * (4 if recipe.autocast or recipe.precision == "fp32" else recipe.weight_bytes)
