@@ -52,7 +52,7 @@ def test_an_estimate_as_json():
     result = json.loads(done.stdout)
     assert set(result) == {
         "peak_bytes", "per_gpu_bytes", "total_bytes", "moment", "moments", "reserved_bytes", "device_bytes", "parameters", "trainable_parameters",
-        "conditions", "evidence", "warnings",
+        "conditions", "evidence", "warnings", "events", "host_bytes", "disk_bytes",
     }  # fmt: skip
     assert result["parameters"] == 8_030_261_248
     # r · (inputs + outputs) over the seven linear layers, 32 times: 41 943 040.
