@@ -198,6 +198,7 @@ def _figures(result: Estimate) -> dict[str, object]:
         "device_bytes": {"low": result.device_bytes.low, "high": result.device_bytes.high},
         "parameters": result.parameters,
         "trainable_parameters": result.trainable_parameters,
+        "flops_per_step": result.flops_per_step,
         "evidence": result.evidence,
     }
     if result.verdict is not None:

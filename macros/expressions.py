@@ -53,8 +53,19 @@ OPERATORS = {
     ast.Mod: "$mod",
     ast.Pow: "$pow",
 }
+# The same on floats, which may pass 2^53: no check for whole numbers, no lists and texts.
+FLOAT_OPERATORS = {ast.Add: "$fadd", ast.Sub: "$fsub", ast.Mult: "$fmul"}
 COMPARISONS = {ast.Lt: "$lt", ast.LtE: "$le", ast.Gt: "$gt", ast.GtE: "$ge", ast.Eq: "$eq", ast.In: "$in"}
 NEGATIONS = {ast.NotEq: ast.Eq, ast.NotIn: ast.In, ast.IsNot: ast.Is}
+
+
+def is_float(node: ast.expr) -> bool:
+    """Whether an expression is a float whatever its names hold: a float constant, float(…), or arithmetic with one."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, float)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "float"
+    return isinstance(node, ast.BinOp) and (is_float(node.left) or is_float(node.right))
 
 
 def _short(number: int) -> str:
@@ -182,7 +193,8 @@ class Expressions:
     def _BinOp(self, node: ast.BinOp) -> str:
         if type(node.op) not in OPERATORS:
             return self.refuse(node, f"the operator in {ast.unparse(node)[:60]!r}; write it with + - * / // % **")
-        return f"{OPERATORS[type(node.op)]}({self.write(node.left)},{self.write(node.right)})"
+        operators = FLOAT_OPERATORS if type(node.op) in FLOAT_OPERATORS and is_float(node) else OPERATORS
+        return f"{operators[type(node.op)]}({self.write(node.left)},{self.write(node.right)})"
 
     def _UnaryOp(self, node: ast.UnaryOp) -> str:
         if isinstance(node.op, ast.Not):

@@ -81,6 +81,9 @@ const $mul = (a, b) => {
   if (typeof a === "string") return a.repeat(Math.max(b, 0));
   return $like($array(a), Array.from({ length: Math.max(b, 0) }, () => a).flat());
 };
+const $fadd = (a, b) => $num(a, b) ? a + b : $bad("+");
+const $fsub = (a, b) => $num(a, b) ? a - b : $bad("-");
+const $fmul = (a, b) => $num(a, b) ? a * b : $bad("*");
 const $div = (a, b) => $num(a, b) && b !== 0 ? a / b : $bad("/");
 const $mod = (a, b) => {
   if (!$num(a, b) || b === 0) $bad("%");

@@ -22,7 +22,7 @@ methods      of strings: endswith join partition removeprefix removesuffix repla
 imports      math, dataclasses, typing and modules of the estimator, under their own names
 
 Traps that no check sees: a whole float and an int are one number here, arithmetic with a bool throws; ints must stay
-within 2^53 (`script(checked=True)` throws above it); generators are evaluated at once; a set has no order, so sort it;
+within 2^53 (`script(checked=True)` throws above it, but where float(…) or a float constant says that it is none); generators are evaluated at once; a set has no order, so sort it;
 str.upper, round, log and formats differ between the engines and are left out.
 """
 

@@ -62,6 +62,7 @@ def result(estimate: Estimate) -> dict[str, Any]:
         "device_bytes": {"low": estimate.device_bytes.low, "high": estimate.device_bytes.high},
         "parameters": estimate.parameters,
         "trainable_parameters": estimate.trainable_parameters,
+        "flops_per_step": estimate.flops_per_step,
         "conditions": dict(estimate.conditions),
         "evidence": estimate.evidence,
         "warnings": [_sentence(warning) for warning in estimate.warnings],

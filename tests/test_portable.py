@@ -100,7 +100,12 @@ def browser_side(text: str) -> Iterator[MiniRacer]:
 
 
 def in_browser(engine: MiniRacer, calls: list[list[Any]]) -> list[Any]:
-    return json.loads(engine.call("batch", json.dumps(calls)))
+    return json.loads(engine.call("batch", json.dumps(calls)), parse_int=_whole)
+
+
+def _whole(text: str) -> float:
+    """A whole number; above 2^53 it is a float (of FLOPs), of which JavaScript prints the shortest digits."""
+    return int(text) if abs(int(text)) <= 2**53 else float(text)
 
 
 def in_python(functions: dict[str, Callable[..., Any]], calls: list[list[Any]]) -> list[Any]:

@@ -41,6 +41,7 @@ def causal_conv(builder, x: Value) -> Value:
     source = tape.matmul_input(tape.to(x, weight.width))
     padded = Value(shape.conv_size, 0, 0, source.width, False, 0)
     tape.custom([source], padded, [source], [(source, NEW)])
+    tape.product(float(shape.conv_size) * shape.kernel, 0.0, 0.0, 1, 2 if builder.full else 1)
     return tape.to(tape.unary(tape.slice(padded, shape.conv_size)), x.width)
 
 
@@ -67,8 +68,10 @@ def chunk_gated_delta_rule(builder, query: Value, key: Value, value: Value, beta
     decay = tape.scale(decay)  # cumsum
     pairwise = tape.custom([decay], tape.like(inside), [], [(decay, REDUCED)])
     pairwise = tape.unary(tape.scale(pairwise), save_output=True)
-    system = tape.multiply(builder.batched_matmul(key_beta, key, tape.like(inside)), pairwise)
-    attention = tape.multiply(builder.batched_matmul(query, key, tape.like(inside)), pairwise)
+    square = float(CHUNK) * shape.state_key_size
+    products = (square, float(square) * filling, 0.0)
+    system = tape.multiply(builder.batched_matmul(key_beta, key, tape.like(inside), products), pairwise)
+    attention = tape.multiply(builder.batched_matmul(query, key, tape.like(inside), products), pairwise)
     decayed = rows(tape, key_beta, tape.unary(decay, save_output=True))
     new_values = solve_triangular(tape, system, value_beta)
     decayed_keys = solve_triangular(tape, system, decayed)
@@ -110,7 +113,11 @@ def scan(builder, core: Value, new_values: Value, decayed_keys: Value, attention
     forward = Value(0, 3 * state + chunk, 0, 4, False, WORKSPACE)
     backward = Value(shape.value_size, shape.value_size * filling + 2 * chunk, 0, 4, False, WORKSPACE)
     grads = [(tensor, NEW) for tensor in inputs]
-    return tape.custom([core] + inputs + saved, tape.view(core), saved, grads, forward, backward)
+    output = tape.custom([core] + inputs + saved, tape.view(core), saved, grads, forward, backward)
+    # Three products with states and one inside the chunk. A triangular system is no product and not counted.
+    products = 3.0 * state + float(CHUNK) * shape.value_size
+    tape.product(products, float(products) * filling, 0.0, 1, 2)
+    return output
 
 
 def cast(tape, x: Value, missing: int) -> Value:

@@ -162,7 +162,7 @@ def evaluation_profile(arch: Architecture, setting: Recipe) -> Profile:
     key = ("evaluation", setting.structure, setting.sequence_length >= arch.sliding_window, rest)
     found = arch.profiles.get(key)
     if found is None:
-        found = Profile(forward_states(arch, setting), parameter_count(arch), trainable_parameters(arch, setting))
+        found = Profile(forward_states(arch, setting), [], parameter_count(arch), trainable_parameters(arch, setting))
         arch.profiles[key] = found
     return found
 

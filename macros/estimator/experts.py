@@ -43,13 +43,13 @@ def experts(builder, x: Value, routing: Value) -> Value:
     weights = tape.gather(routing, chosen, index)
     biases = expert_biases(builder, "experts.gate_up_proj") if bias else None
     both = tape.grouped_matmul(
-        selected, expert_weight(builder, "experts.gate_up_proj"), 2 * chosen * shape.intermediate_size
+        selected, expert_weight(builder, "experts.gate_up_proj"), 2 * chosen * shape.intermediate_size, chosen
     )
     product = clamped_gate(tape, both) if bias else gate(tape, both)
     if biases is not None:
         biases_down = expert_biases(builder, "experts.down_proj")
         tape.hold(biases)
-    output = tape.grouped_matmul(product, expert_weight(builder, "experts.down_proj"), chosen * arch.hidden_size)
+    output = tape.grouped_matmul(product, expert_weight(builder, "experts.down_proj"), chosen * arch.hidden_size, chosen)
     weighted = tape.multiply_rows(output, weights)
     ordered = tape.gather(weighted, weighted.per_token, index)
     # autocast sums in float32; the gradient, one row for all experts of a token, is copied to each of them.
@@ -70,12 +70,18 @@ def separate_experts(builder, x: Value, routing: Value) -> Value:
     chosen, inner, count = shape.num_experts_per_tok, shape.intermediate_size, shape.num_experts
     rows, columns = chosen * arch.hidden_size // count, chosen * inner // count
 
+    multiplied = float(chosen) * arch.hidden_size * inner / count
+
     def product(source: Value, outputs: int) -> Value:
         if recipe.method == "qlora":
             dequantized = Value(0, arch.hidden_size * inner, 0, 2, False, DEQUANTIZED)
             result = tape.quantized_matmul(tape.to(source, 2), outputs, dequantized, recipe.quantized_inputs_kept)
+            tape.product(multiplied, 0.0, 0.0)
             return tape.to(result, source.width)
-        return tape.matmul(source, tape.weight(arch.hidden_size * inner, recipe.weight_bytes, builder.full), outputs)
+        weight = tape.weight(arch.hidden_size * inner, recipe.weight_bytes, builder.full)
+        result = tape.matmul(source, weight, outputs)
+        tape.product(multiplied, 0.0, 0.0)
+        return result
 
     total = tape.record([], Value(arch.hidden_size, 0, 0, x.width, True, 0), [], [])
     for _ in range(count):
@@ -165,4 +171,7 @@ def merged_weight(builder, linear: Linear) -> Value:
     down = tape.to(tape.weight(rank * linear.inputs, recipe.adapter_bytes, True), width, cached=False)
     up = tape.to(tape.weight(rank * linear.outputs, recipe.adapter_bytes, True), width, cached=False)
     merged = Value(0, linear.weight, 0, width, True, CAST)
-    return tape.custom([down, up], merged, [down, up], [(up, NEW), (down, NEW)])
+    tape.custom([down, up], merged, [down, up], [(up, NEW), (down, NEW)])
+    # Registering a parametrization, as each forward does, computes the tensor once to check it (torch/nn/utils/parametrize.py).
+    tape.product(0.0, float(rank) * linear.inputs * linear.outputs, 0.0, 2 if linear.experts > 1 else 1)
+    return merged

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .architecture import Architecture
 from .beside import Beside
+from .compute import flops_per_step
 from .evidence import evidence_for
 from .memory import Moment, moments, profile
 from .ranges import Range, device_range, reserved_range
@@ -31,6 +32,7 @@ class Estimate:
     moment           the name of the moment that sets it
     reserved_bytes   what torch.cuda.max_memory_reserved may report
     device_bytes     what nvidia-smi may show for the process
+    flops_per_step   floating-point operations of one optimizer step on one card
     evidence         "oracle", "measured" or "arithmetic"
     warnings         keys of messages about what is not modelled
     beside           what the run needs outside its step; None where only the step was asked for
@@ -47,6 +49,7 @@ class Estimate:
     device_bytes: Range
     parameters: int
     trainable_parameters: int
+    flops_per_step: float
     conditions: dict[str, object]
     evidence: str
     warnings: tuple[str, ...]
@@ -85,6 +88,7 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
         device_bytes=device,
         parameters=shared.parameters,
         trainable_parameters=shared.trainable_parameters,
+        flops_per_step=flops_per_step(arch, recipe, shared.flops),
         conditions=recipe.conditions(),
         evidence=evidence_for(recipe),
         warnings=warnings_for(arch, recipe),

@@ -108,6 +108,9 @@ def tiled_loss(builder, hidden: Value, weight: Value) -> None:
     backward = Value(0, wide, 0, 1, False, LOGITS)
     grads = [(weight, NEW), (chosen, NEW)]
     tape.custom([chosen, vectors], Value(0, 1, 0, 4, False, LOSS), [chosen, vectors], grads, forward, backward)
+    # The backward makes the logits again.
+    made = 3 if weight.requires_grad else 2
+    tape.product(0.0, float(trained) * arch.hidden_size * arch.vocab_size, 0.0, 1, made)
 
 
 def fused_linear_loss(builder, hidden: Value, weight: Value) -> None:
@@ -137,6 +140,7 @@ def fused_linear_loss(builder, hidden: Value, weight: Value) -> None:
         grads.append((weight, REUSED))
     loss = Value(1, 0, 0, 4, False, LOSS)
     tape.custom([hidden] + saved, loss, saved, grads, Value(0, buffer, 0, 1, False, LOGITS))
+    tape.product(float(arch.hidden_size) * arch.vocab_size, 0.0, 0.0, 1 + len(grads), 0)
 
 
 def trained_tokens(recipe: Recipe) -> int:

@@ -141,6 +141,7 @@ class Builder:
         magnitude = tape.weight(linear.outputs, wide, True)
         norm = Value(0, scratch, 0, 1, False, WORKSPACE)
         scale = tape.custom([magnitude], Value(0, linear.outputs, 0, wide, True, 0), [], [(magnitude, NEW)], norm)
+        tape.product(0.0, float(identity + linear.weight) * self.recipe.lora_r, 0.0, 1, 0)
         # The adapters' weight, its identity matrix and the base weight in the dtype of x stay until the function returns.
         own = not self.quantized and x.width == self.recipe.weight_bytes
         frame = identity * compute + linear.weight * x.width
@@ -198,7 +199,9 @@ class Builder:
         forward = Value(3 * linear.inputs + 4 * linear.outputs, 0, 0, 1, False, WORKSPACE)
         dequantized = Value(0, linear.weight, 0, x.width, False, DEQUANTIZED)
         tape.pin(x)
-        return tape.custom([x], output, kept, [(x, NEW)], forward, dequantized)
+        tape.custom([x], output, kept, [(x, NEW)], forward, dequantized)
+        tape.product(float(linear.weight), 0.0, 0.0)
+        return output
 
     # ---- attention ----
     def rotary(self, x: Value, table: Value) -> Value:
@@ -301,6 +304,7 @@ class Builder:
         workspace = Value(self.shape.num_attention_heads + (self.shape.query_size if q.width == 2 else 0), 0, 0, 4, False, WORKSPACE)
         inputs = [q, k, v, lse] + saved[3:]
         output = tape.custom(inputs, output, saved + [lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace)
+        self.fused_products()
         tape.hold(*before)
         return output
 
@@ -324,10 +328,19 @@ class Builder:
         output = tape.custom(
             [q, k, v, lse], output, [q, k, v, lse, output], [(v, NEW), (k, NEW), (q, NEW)], None, workspace
         )
+        self.fused_products()
         if self.joined_by_head():
             # The output is laid out like q, which the cat at the end of the rotation stored head by head: o_proj needs a copy.
             return tape.custom([output], tape.like(output), [], [(output, SAME)])
         return output
+
+    def fused_products(self) -> None:
+        """Scores and weighted values of a fused attention kernel; its backward computes the scores again.
+
+        Of all pairs of tokens, as torch counts them: neither the causal half nor a window is taken off
+        (torch/utils/flop_counter.py, sdpa_flop_count, sdpa_backward_flop_count).
+        """
+        self.tape.product(0.0, 0.0, float(self.shape.query_size), 2, 5)
 
     def joined_by_head(self) -> bool:
         """Whether the rotation ends with a cat, which stores queries head by head instead of token by token."""
@@ -344,7 +357,8 @@ class Builder:
         k, v = self.repeat_kv(k), self.repeat_kv(v)
         if not grouped:
             k, v = self.contiguous(k), self.contiguous(v)
-        scores = tape.scale(self.batched_matmul(q, k, Value(0, 0, heads, 2, False, 0)))
+        products = (0.0, 0.0, float(self.shape.query_size))
+        scores = tape.scale(self.batched_matmul(q, k, Value(0, 0, heads, 2, False, 0), products))
         if arch.attn_logit_softcapping:
             scores = tape.scale(tape.unary(tape.scale(scores), save_output=True))
         scores = self.add_mask(scores)
@@ -353,7 +367,7 @@ class Builder:
             weights = tape.to(self.softmax_with_sinks(scores), query_width)
         else:
             weights = tape.to(tape.unary(tape.to(scores, 4), save_output=True), query_width)
-        output = self.batched_matmul(weights, v, Value(self.shape.query_size, 0, 0, 2, False, 0))
+        output = self.batched_matmul(weights, v, Value(self.shape.query_size, 0, 0, 2, False, 0), products)
         if factor is not None:
             output = tape.multiply_rows(output, tape.to(factor, output.width))
         output = tape.custom([output], tape.like(output), [], [(output, SAME)])
@@ -385,8 +399,10 @@ class Builder:
         tape.hold(scores, shifted)
         return tape.slice(probabilities, 0)
 
-    def batched_matmul(self, left: Value, right: Value, output: Value) -> Value:
-        """Product of two activations; each is saved for the gradient of the other."""
+    def batched_matmul(
+        self, left: Value, right: Value, output: Value, multiplied: tuple[float, float, float]
+    ) -> Value:
+        """Product of two activations; each is saved for the gradient of the other. See Tape.product for `multiplied`."""
         left, right = self.tape.matmul_input(left), self.tape.matmul_input(right)
         output.width = left.width
         saved = []
@@ -394,7 +410,9 @@ class Builder:
             saved.append(left)
         if left.requires_grad:
             saved.append(right)
-        return self.tape.custom([left, right], output, saved, [(left, NEW), (right, NEW)])
+        self.tape.custom([left, right], output, saved, [(left, NEW), (right, NEW)])
+        self.tape.product(*multiplied)
+        return output
 
     def add_mask(self, scores: Value) -> Value:
         """Causal mask in the dtype of the hidden states: float32 scores if those are."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .architecture import Architecture
+from .compute import plus_flops
 from .parameters import embedding_weights, linears, outer_linears, parameter_count, targets, trainable_parameters
 from .recipe import MASTER_GRADIENTS, OPTIMIZERS, Recipe
 from .replay import Peaks
@@ -190,9 +191,11 @@ class Profile:
     """What all batches and lengths of a model and a recipe share.
 
     states   candidates by moment
+    flops    FLOPs of forward and backward: per token, fixed, per token · length; none for what is no training step
     """
 
     states: list[tuple[str, list[Candidate]]]
+    flops: list[float]
     parameters: int
     trainable_parameters: int
 
@@ -202,8 +205,9 @@ def profile(arch: Architecture, recipe: Recipe) -> Profile:
     key = (recipe.structure, *what_counts_decide(arch, recipe))
     found = arch.profiles.get(key)
     if found is None:
-        states = [(name, undominated(states)) for name, states in Step(arch, recipe).states().items()]
-        found = Profile(states, parameter_count(arch), trainable_parameters(arch, recipe))
+        step = Step(arch, recipe)
+        states = [(name, undominated(states)) for name, states in step.states().items()]
+        found = Profile(states, step.flops(), parameter_count(arch), trainable_parameters(arch, recipe))
         arch.profiles[key] = found
     return found
 
@@ -304,6 +308,18 @@ class Step:
         """The stage of a layer."""
         shape = self.arch.layers[index]
         return self.grounded[shape] if index <= self.lowest else self.stages[shape]
+
+    def flops(self) -> list[float]:
+        """FLOPs of all stages, forwards and backwards: per token, fixed, per token · length."""
+        total = plus_flops([0.0, 0.0, 0.0], self.head.flops, 1)
+        if self.inputs is not None:
+            total = plus_flops(total, self.inputs.flops, 1)
+        above = self.arch.layers[self.lowest + 1 :]
+        for shape, stage in self.stages.items():
+            total = plus_flops(total, stage.flops, above.count(shape))
+        for index in range(self.lowest + 1):
+            total = plus_flops(total, self.stage(index).flops, 1)
+        return total
 
     def resting(self) -> State:
         """A state to add to, with what is alive all the time."""

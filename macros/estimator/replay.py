@@ -87,6 +87,11 @@ class Replay:
             index -= 1
         return index
 
+    def recomputed_ops(self) -> int:
+        """How many ops of the forward a recomputation runs: it stops as soon as the last saved tensor is there."""
+        last = self.last_saving_op()
+        return last + 1 if self.ops[last].output in self.ops[last].saved else last
+
     def forward(self, source: Value, recomputing: bool, whole: bool = False) -> None:
         """Run the ops; `source` is the stage's input.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .architecture import Architecture
+from .compute import tape_flops
 from .gemma4 import per_layer_inputs
 from .head import head
 from .layers import Builder
@@ -26,6 +27,7 @@ class Stage:
     retained   the same after its recomputation, with all that the recomputed graph behind them had saved
     forward    states of its forward
     backward   states of its backward, under checkpointing with its recomputation
+    flops      FLOPs of forward, recomputation and backward: per token, fixed, per token · length
     """
 
     saved: list[int]
@@ -35,6 +37,7 @@ class Stage:
     backward: Peaks
     stored: list[int]
     retained: list[int]
+    flops: list[float]
 
 
 def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked: bool, first: bool) -> Stage:
@@ -47,7 +50,9 @@ def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked:
     stored, retained = forms(builder.stored), forms(tape.saved_upstream(builder.stored))
     replay = Replay(tape, recipe.gradient_accumulation_steps > 1)
     saved, forward = [0] * (3 * KINDS), Peaks()
+    again = 0
     if recipe.gradient_checkpointing:
+        again = len(tape.ops) if recipe.use_reentrant else replay.recomputed_ops()
         replay.begin_backward("backward layer")
         replay.backward_recomputing(source, recipe.use_reentrant)
         if not recipe.use_reentrant:
@@ -61,7 +66,16 @@ def decoder_stage(arch: Architecture, recipe: Recipe, shape: LayerShape, masked:
         replay.peaks = Peaks()
         replay.begin_backward("backward layer")
         replay.backward(0, len(tape.ops))
-    return Stage(saved, tape.cached_casts, replay.live[3 * GRADIENT + 1], forward, replay.peaks, stored, retained)
+    return Stage(
+        saved,
+        tape.cached_casts,
+        replay.live[3 * GRADIENT + 1],
+        forward,
+        replay.peaks,
+        stored,
+        retained,
+        tape_flops(tape, again),
+    )
 
 
 def inputs_stage(arch: Architecture, recipe: Recipe) -> Stage:
@@ -80,8 +94,8 @@ def inputs_stage(arch: Architecture, recipe: Recipe) -> Stage:
     if tape.ops[-1].output.requires_grad:
         replay.begin_backward("backward inputs")
         replay.backward(0, len(tape.ops))
-    casts = tape.cached_casts
-    return Stage(saved, casts, replay.live[3 * GRADIENT + 1], Peaks(), replay.peaks, forms([]), forms([]))
+    casts, flops = tape.cached_casts, tape_flops(tape, 0)
+    return Stage(saved, casts, replay.live[3 * GRADIENT + 1], Peaks(), replay.peaks, forms([]), forms([]), flops)
 
 
 def forms(values: list[Value]) -> list[int]:
@@ -125,4 +139,5 @@ def head_stage(arch: Architecture, recipe: Recipe) -> Stage:
     kept = [0] * (3 * KINDS)
     if logits is not None and recipe.keep_outputs:
         kept[3 * logits.kind] = logits.per_token * logits.width
-    return Stage(kept, 0, replay.live[3 * GRADIENT + 1], forward, replay.peaks, forms([]), forms([]))
+    flops = tape_flops(tape, 0)
+    return Stage(kept, 0, replay.live[3 * GRADIENT + 1], forward, replay.peaks, forms([]), forms([]), flops)

@@ -62,9 +62,14 @@ class Op:
     saved     tensors that autograd keeps until this op's backward
     grads     pairs (input, SAME | NEW | REDUCED | PART | REUSED) in the order in which the backward makes them
     forward_workspace, backward_workspace   alive during the op only
+    multiplied   multiply-adds of one matrix product: per token, fixed, per token · length; None for all other ops
+    forward_products, backward_products   how many products of that size the op computes
     """
 
-    __slots__ = ("backward_workspace", "forward_workspace", "grads", "inputs", "output", "saved", "tag")
+    __slots__ = (
+        "backward_products", "backward_workspace", "forward_products", "forward_workspace", "grads", "inputs", "multiplied",
+        "output", "saved", "tag",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -83,6 +88,9 @@ class Op:
         self.grads = grads
         self.forward_workspace = forward_workspace
         self.backward_workspace = backward_workspace
+        self.multiplied: tuple[float, float, float] | None = None
+        self.forward_products = 0
+        self.backward_products = 0
 
 
 class Tape:
@@ -146,6 +154,18 @@ class Tape:
         self.ops.append(Op(self.tag, inputs, output, owners, wanted, forward_workspace, backward_workspace))
         output.storage().last_use = index
         return output
+
+    def product(
+        self, per_token: float, fixed: float, per_square: float, forward: int = 1, backward: int | None = None
+    ) -> None:
+        """Say that the op written last is a matrix product, of so many multiply-adds.
+
+        Each gradient of it is one product of the same size, unless `backward` names another number.
+        """
+        op = self.ops[-1]
+        op.multiplied = (per_token, fixed, per_square)
+        op.forward_products = forward
+        op.backward_products = len(op.grads) if backward is None else backward
 
     def hold(self, *values: Value) -> None:
         """A Python frame still refers to these tensors here."""
@@ -251,8 +271,11 @@ class Tape:
         output.per_token = per_token
         return self.record([value, index], output, [index], [(value, NEW)])
 
-    def grouped_matmul(self, value: Value, weight: Value, per_token: int) -> Value:
-        """torch's grouped_mm: products of sorted rows with one matrix per expert; autocast does not reach it."""
+    def grouped_matmul(self, value: Value, weight: Value, per_token: int, rows: int) -> Value:
+        """torch's grouped_mm: products of sorted rows, so many per token, with one matrix per expert.
+
+        autocast does not reach it.
+        """
         source = self.to(value, weight.width)
         output = Value(per_token, 0, 0, source.width, False, self.kind)
         saved = []
@@ -260,7 +283,9 @@ class Tape:
             saved.append(weight)
         if weight.requires_grad:
             saved.append(source)
-        return self.record([source, weight], output, saved, [(weight, NEW), (source, NEW)])
+        self.record([source, weight], output, saved, [(weight, NEW), (source, NEW)])
+        self.product(float(value.per_token) * per_token / rows, 0.0, 0.0)
+        return output
 
     def neg(self, value: Value) -> Value:
         """Product with -1."""
@@ -324,7 +349,9 @@ class Tape:
             saved.append(matrix)
         if matrix.requires_grad:
             saved.append(source)
-        return self.record([source, matrix], output, saved, [(matrix, NEW), (source, NEW)])
+        self.record([source, matrix], output, saved, [(matrix, NEW), (source, NEW)])
+        self.product(float(value.per_token) * per_token, 0.0, 0.0)
+        return output
 
     def quantized_matmul(
         self, value: Value, per_token: int, dequantized: Value, keep_input: bool = False
@@ -332,7 +359,9 @@ class Tape:
         """bitsandbytes' MatMul4Bit: the weight is dequantised for the product and again for the backward."""
         output = Value(per_token, 0, 0, value.width, False, self.kind)
         saved = [value] if keep_input else []
-        return self.record([value], output, saved, [(value, NEW)], dequantized, dequantized)
+        self.record([value], output, saved, [(value, NEW)], dequantized, dequantized)
+        self.product(float(value.per_token) * per_token, 0.0, 0.0)
+        return output
 
     def custom(
         self,
