@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 COMMANDS = {
     "check": ("macros.check", "all findings in pages and data"),
     "articles": ("macros.articles", "which translations are current, stale or missing; stamp a reviewed one"),
+    "export": ("macros.export", "write data and estimates as files for other programs"),
     "measure": ("macros.measure", "write a script that measures a recipe on a GPU"),
     "measurements": ("macros.measurements", "check a measured record and add it to the data"),
     "models": ("macros.models", "write the record of a model from its config.json"),

@@ -9,9 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from macros.findings import quote, suggest
 
@@ -428,6 +438,27 @@ def _schema(name: str, kind: type[Record]) -> dict[str, Any]:
         "additionalProperties": record,
     }
     return {**schema, "$defs": definitions} if definitions else schema
+
+
+def published(record: Record) -> dict[str, Any]:
+    """A record as other programs read it: its key, its fields, and what is computed from them."""
+    derived = {name: getattr(record, name) for name in record.derived}
+    return {"key": record.key, **record.model_dump(mode="json"), **derived}
+
+
+def published_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of what `published` returns for a record of one data file."""
+    kind = KINDS[name]
+    schema = kind.model_json_schema(mode="serialization")
+    computed = {}
+    for column in kind.derived:
+        getter = getattr(kind, column).fget
+        described = {"description": first} if (first := (getter.__doc__ or "").partition("\n")[0]) else {}
+        computed[column] = {**TypeAdapter(get_type_hints(getter)["return"]).json_schema(), **described}
+    key = {"type": "string", "description": "its name in this guide"}
+    schema["properties"] = {"key": key, **schema["properties"], **computed}
+    schema["required"] = list(schema["properties"])
+    return schema
 
 
 def _mistake(kind: type[Record], error: Mapping[str, Any]) -> Mistake:

@@ -82,7 +82,7 @@ class Run:
     ) -> None:
         self.estimate, self.keys, self.model, self.gpu, self.preset = estimate, dict(keys), model, gpu, preset
         named = {name: keys[name] for name in ("model", "gpu", "preset") if name in keys}
-        idle = _idle_keys(estimate.conditions)
+        idle = idle_keys(estimate.conditions)
         self.recipe: dict[str, Any] = {
             name: None if name in idle else value for name, value in (estimate.conditions | named).items()
         }
@@ -307,7 +307,7 @@ class Run:
         return [*rows, PartRow("", method, total, Fraction(1), Fraction(total, self.parameters), self.parameters)]
 
 
-def _idle_keys(conditions: Mapping[str, Any]) -> set[str]:
+def idle_keys(conditions: Mapping[str, Any]) -> set[str]:
     """Recipe keys that say nothing about this run, such as a LoRA rank in full fine-tuning."""
     idle = {field.name for field in fields(Recipe)} - set(applicable_keys(conditions["method"]))
     if conditions["precision"] != "bf16-master":

@@ -17,7 +17,7 @@ from typing import Any
 from jinja2 import pass_context
 from markupsafe import Markup, escape
 
-from macros import accuracy, amounts, caption, chart, citations, figures, readings
+from macros import accuracy, amounts, caption, chart, citations, figures, open_data, readings
 from macros import glossary as glossaries
 from macros import checklist as checklists
 from macros import dots as dot_charts
@@ -204,6 +204,11 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         return Fraction(_one_run(other, "times")[0].peak, _one_run(run, "times")[0].peak)
 
     @pass_context
+    def data_file(context: Any, name: str) -> Markup:
+        """A link to one of the files that the site offers to other programs."""
+        return open_data.link(name)
+
+    @pass_context
     def units_note(context: Any) -> Markup:
         """What GB means here, once per page with figures."""
         language = language_of(context)
@@ -344,6 +349,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         saved,
         saved_share,
         times,
+        data_file,
         units_note,
         not_advice,
         glossary,

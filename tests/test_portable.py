@@ -572,3 +572,18 @@ def test_main_writes_the_script(tmp_path: Path, text: str, capsys: pytest.Captur
     assert (tmp_path / "vram-guide.js").read_text(encoding="utf-8") == text
     assert portable.main([]) == 0
     assert capsys.readouterr().out == text
+
+
+def test_the_example_of_the_open_data_runs(text: str, dataset: Dataset) -> None:
+    """The script of the example web page in docs/de/open-data.md, with a page that only remembers texts."""
+    page = (ROOT / "docs" / "de" / "open-data.md").read_text(encoding="utf-8")
+    code = page[page.index("<script>") + len("<script>") : page.rindex("</script>")]
+    with MiniRacer() as engine:
+        engine.eval(text)
+        engine.eval("const texts = {}; const document = {getElementById: id => texts[id] ??= {}};")
+        engine.eval(code)
+        shown = json.loads(engine.eval("JSON.stringify(texts)"))
+    keys = {"model": "qwen3-8b", "method": "qlora", "sequence_length": 4096, "gpu": "rtx-4090"}
+    wanted = recipes.estimate_keys(dataset, keys)
+    assert shown["peak"]["textContent"] == units.gb_text(wanted.peak_bytes, ".", ",", "-")
+    assert shown["verdict"]["textContent"] == wanted.verdict

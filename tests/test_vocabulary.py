@@ -101,6 +101,7 @@ def test_the_words_are_these(words):
         *("models", "gpus", "methods", "presets", "measurements", "simulation", "peers", "sources")
     }
     assert set(words.functions) == {
+        "data_file",
         "estimate",
         "compare",
         "fits",

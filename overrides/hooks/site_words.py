@@ -6,6 +6,7 @@ language of the articles, `macros/language.py`, so that frame and article never 
 
 from __future__ import annotations
 
+import importlib
 import sys
 from datetime import date
 from pathlib import Path
@@ -53,9 +54,13 @@ class Words:
         return self._articles().date(day)
 
     def _articles(self):
-        # Imported here: each build drops the package from the cache, and Python does not look beside mkdocs.yml by itself.
-        if str(PROJECT) not in sys.path:
-            sys.path.insert(0, str(PROJECT))
-        from macros import language
+        return macros_of("language").load(self.locale)
 
-        return language.load(self.locale)
+
+def macros_of(name: str):
+    """A module of the macros. Not imported at the top: each build drops the package from the cache, and Python does not
+    look beside mkdocs.yml by itself.
+    """
+    if str(PROJECT) not in sys.path:
+        sys.path.insert(0, str(PROJECT))
+    return importlib.import_module(f"macros.{name}")

@@ -1,0 +1,112 @@
+"""Puts the open data into the site: the files beside the languages, and on their page the links and the description for machines.
+
+Writing the files takes some seconds of calculation, so a process of its own does it while the pages are built.
+`make serve` leaves them out.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import BuildError
+from mkdocs.plugins import event_priority
+from mkdocs.utils import get_relative_url
+from site_words import SOURCE, macros_of
+
+PAGE = "open-data.md"
+_EXAMPLE_ADDRESS = "https://vram-guide.example/"
+_export: subprocess.Popen[str] | None = None
+_folder: tempfile.TemporaryDirectory[str] | None = None
+
+
+def _begins(config) -> bool:
+    """Whether this is the build of the first language, which stands for all, in a site that describes the data."""
+    return config.extra["locale"] == SOURCE and not config.extra["serving"] and (Path(config.docs_dir) / PAGE).is_file()
+
+
+@event_priority(0)
+def on_pre_build(config) -> None:
+    global _export, _folder
+    if _begins(config):
+        _folder = tempfile.TemporaryDirectory()
+        command = [sys.executable, "-m", "macros", "export", _folder.name]
+        project = Path(config.config_file_path).parent
+        _export = subprocess.Popen(command, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+@event_priority(0)
+def on_page_context(context, page, config, nav):
+    if page.file.src_uri == PAGE:
+        context["dataset"] = json.dumps(_dataset(page, config), ensure_ascii=False).replace("<", "\\u003c")
+    return context
+
+
+def _dataset(page, config) -> dict[str, Any]:
+    """The data as schema.org describes a Dataset."""
+    open_data = macros_of("open_data")
+    address = config.extra["site_address"]
+    return {
+        "@context": "https://schema.org/",
+        "@type": "Dataset",
+        "name": str(page.meta["title"]),
+        "description": str(page.meta["description"]),
+        "url": f"{config.site_url}{page.url}",
+        "version": str(open_data.VERSION),
+        "inLanguage": config.extra["locale"],
+        "isAccessibleForFree": True,
+        "creator": {"@type": "Organization", "name": config.site_name, "url": address},
+        "distribution": [
+            {
+                "@type": "DataDownload",
+                "name": file.name,
+                "encodingFormat": file.media,
+                "contentUrl": f"{address}{open_data.FOLDER}/{file.name}",
+            }
+            for file in open_data.FILES.values()
+        ],
+    }
+
+
+@event_priority(0)
+def on_post_page(output: str, page, config) -> str:
+    if 'href="open-data:' in output:
+        way = get_relative_url(f"{macros_of('open_data').FOLDER}/", f"{config.extra['locale']}/{page.url}")
+        output = output.replace('href="open-data:', f'href="{way}')
+    if page.file.src_uri == PAGE:
+        output = output.replace(_EXAMPLE_ADDRESS, config.extra["site_address"])
+    return output
+
+
+# After the hook that builds the other languages.
+@event_priority(-250)
+def on_post_build(config) -> None:
+    if _export is None or config.extra["locale"] != SOURCE:
+        return
+    _, said = _export.communicate()
+    failed = _export.returncode
+    if not failed:
+        target = Path(config.site_dir).parent / macros_of("open_data").FOLDER
+        target.mkdir(parents=True, exist_ok=True)
+        for file in Path(_folder.name).iterdir():
+            (target / file.name).write_bytes(file.read_bytes())
+    _forget()
+    if failed:
+        raise BuildError(f"The open data could not be written.\n{said}")
+
+
+def on_build_error(error: Exception) -> None:
+    _forget()
+
+
+def _forget() -> None:
+    global _export, _folder
+    if _export is not None:
+        _export.kill()
+        _export.wait()
+        _folder.cleanup()
+    _export = _folder = None
