@@ -70,7 +70,7 @@ def findings(versions: Versions) -> Iterator[Finding]:
     for language in CODES:
         if language not in versions and not source.is_draft:
             missing = f"docs/{language}/{source.name}"
-            yield Finding(source.path, 0, f"has no translation {missing}; drafts may lack one (draft: true)")
+            yield Finding(source.path, 1, f"has no translation {missing}; drafts may lack one (draft: true)")
     for page in versions.values():
         if page is not source:
             yield from _translation(page, source)

@@ -47,9 +47,12 @@ def _wrong_messages(document: yamlfile.Document, words: list[Discouraged]) -> It
 def _differences(documents: dict[str, yamlfile.Document]) -> Iterator[Finding]:
     first, *others = (documents[code] for code in CODES)
     for other in others:
+        line = 1
         for key, message in first.value.items():
+            # What is missing has its place behind the message that stands before it in the first language.
+            line = other.line(key) if key in other.value else line
             if key not in other.value:
-                yield Finding(other.path, 0, f"missing {key!r}; {first.path}:{first.line(key)} has {message!r}")
+                yield Finding(other.path, line, f"missing {key!r}; {first.path}:{first.line(key)} has {message!r}")
                 continue
             wanted, got = placeholders(str(message)), placeholders(str(other.value[key]))
             if wanted != got:

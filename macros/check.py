@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -84,35 +84,39 @@ def check(root: Path = ROOT) -> Report:
     written = {glossary.PAGE: [term.key for term in terms or ()]}
     for versions in found.values():
         report.findings += articles.findings(versions)
-        report.findings += _differences(versions)
+        failed: dict[str, set[int]] = {}
         for page in versions.values():
             report.findings += links.findings(page, found, root, written)
             report.findings += prose.findings(page, boxes, words)
-            report.findings += _rendered(page, environment)
+            mistakes, shown = _rendered(page, environment)
+            failed[page.path] = {finding.line for finding in mistakes}
+            report.findings += [*mistakes, *frontmatter.findings(page, shown)]
+        report.findings += _differences(versions, failed)
     report.findings = sorted(set(report.findings))
     return report
 
 
-def _differences(versions: Versions) -> Iterator[Finding]:
+def _differences(versions: Versions, failed: Mapping[str, Collection[int]]) -> Iterator[Finding]:
     """What a translation has that its source has not, and the other way round; drafts are still being written."""
     source = articles.source_of(versions)
     for page in versions.values():
         if source and page is not source and not (page.is_draft or source.is_draft):
             yield from frontmatter.differences(page, source)
-            yield from parity.findings(page, source)
+            yield from parity.findings(page, source, failed)
+            yield from parity.untranslated(page, source, versions.values())
 
 
-def _rendered(page: Page, environment: ArticleEnvironment | None) -> Iterator[Finding]:
-    """An author's mistakes, found as the site finds them, and what is wrong with the front matter as readers see it."""
+def _rendered(page: Page, environment: ArticleEnvironment | None) -> tuple[list[Finding], dict[str, str]]:
+    """An author's mistakes, found as the site finds them, and the front matter as readers see it."""
     shown = {name: str(page.meta[name]) for name in template.PLAIN_FIELDS if name in page.meta}
+    mistakes: list[Finding] = []
     if environment is not None and page.meta.get("render_macros") != "false":
         for name in [name for name, value in shown.items() if "{{" in value]:
             rendered = template.render_field(page.source, name, shown[name], page.path, environment, locale=page.language)
             shown[name] = rendered.text
-            yield from rendered.findings
-        body = template.render(page.body, page.path, environment, page.body_line, locale=page.language)
-        yield from body.findings
-    yield from frontmatter.findings(page, shown)
+            mistakes += rendered.findings
+        mistakes += template.render(page.body, page.path, environment, page.body_line, locale=page.language).findings
+    return mistakes, shown
 
 
 def _old_facts(data: Dataset) -> Iterator[Finding]:

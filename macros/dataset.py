@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
@@ -48,7 +49,9 @@ class Collection(Generic[R]):
 
     def __getitem__(self, key: str) -> R:
         # A ValueError, because Jinja takes a KeyError for an undefined value and hides it.
-        if not isinstance(key, str) or key not in self._records:
+        if not isinstance(key, str):
+            raise ValueError(f"{self.path}: expected one key like {next(iter(self._records), 'a-key')!r}, got {quote(key)}")
+        if key not in self._records:
             raise ValueError(f"{self.path} has no {quote(key)}{suggest(key, self._records)}")
         return self._records[key]
 
@@ -106,6 +109,8 @@ class Collection(Generic[R]):
         """A value that no record has is a typing error, not an empty table."""
         known = [getattr(record, column) for record in self]
         for value in allowed:
+            if isinstance(value, (dict, list, tuple)):
+                raise ValueError(f"{column}: expected a value or a list of values, got {quote(value)}")
             if value not in known and not isinstance(value, bool) and value not in choices(self.kind, column):
                 raise ValueError(f"{self.path} has no record with {column} {quote(value)}{suggest(value, known)}")
 
@@ -135,6 +140,7 @@ def load(root: Path) -> Dataset:
     findings: list[Finding] = []
     documents: dict[str, yamlfile.Document] = {}
     collections: dict[str, Collection[Any]] = {}
+    unread: set[str] = set()
     for name, kind in KINDS.items():
         path = f"data/{name}.yml"
         documents[name] = yamlfile.Document(path, {}, {})
@@ -145,9 +151,10 @@ def load(root: Path) -> Dataset:
                 records = _records(kind, documents[name], findings)
             except DataErrors as errors:
                 findings += errors.findings
+                unread.add(name)
         collections[name] = Collection(path, kind, records)
     dataset = Dataset(**collections, documents=documents)
-    findings += _references(dataset)
+    findings += _references(dataset, unread)
     findings += _counts(dataset)
     findings += _recipes(dataset)
     if findings:
@@ -174,10 +181,14 @@ def _name(key: str, place: tuple[str | int, ...]) -> str:
     return ".".join([key, *(str(part) for part in place)])
 
 
-def _references(dataset: Dataset) -> Iterator[Finding]:
-    """What one record says about another: sources, models, cards; and days that have not come yet."""
-    # A source that is there but faulty has its own finding; its users need no second one.
-    sources = dataset.documents["sources"].value or {}
+def _references(dataset: Dataset, unread: AbstractSet[str]) -> Iterator[Finding]:
+    """What one record says about another: sources, models, cards; and days that have not come yet.
+
+    A record that is there but faulty has its own finding, and so has a file that could not be read: whoever refers to
+    them needs no second one.
+    """
+    documents = {name: document.value for name, document in dataset.documents.items() if name not in unread}
+    known = {name: value for name, value in documents.items() if isinstance(value, dict)}
     latest = today()
     for name in KINDS:
         document = dataset.documents[name]
@@ -192,17 +203,21 @@ def _references(dataset: Dataset) -> Iterator[Finding]:
                     yield finding(day, says=f": {value} is in the future")
             if isinstance(record, Sourced):
                 for covered, source in record.sources.items():
-                    if source not in sources:
-                        hint = suggest(source, sources)
-                        yield finding("sources", covered, says=f": data/sources.yml has no {source!r}{hint}")
+                    if says := _unknown(source, "sources", known):
+                        yield finding("sources", covered, says=says)
                 yield from _coverage(record, finding)
-            if isinstance(record, Peer) and record.source not in sources:
-                yield finding("source", says=f": data/sources.yml has no {record.source!r}{suggest(record.source, sources)}")
-            if isinstance(record, Measurement):
-                for column, target in (("model", "models"), ("gpu", "gpus"), ("source", "sources")):
-                    wanted, known = getattr(record, column), dataset.documents[target].value
-                    if wanted is not None and wanted not in known:
-                        yield finding(column, says=f": data/{target}.yml has no {wanted!r}{suggest(wanted, known)}")
+            if isinstance(record, (Peer, Measurement)):
+                columns = (("model", "models"), ("gpu", "gpus"), ("source", "sources"))
+                for column, target in columns if isinstance(record, Measurement) else columns[2:]:
+                    if says := _unknown(getattr(record, column), target, known):
+                        yield finding(column, says=says)
+
+
+def _unknown(key: str | None, target: str, known: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """What is wrong with a reference to a file that could be read, if anything."""
+    if key is None or target not in known or key in known[target]:
+        return None
+    return f": data/{target}.yml has no {key!r}{suggest(key, known[target])}"
 
 
 def _coverage(record: Sourced, finding: Any) -> Iterator[Finding]:

@@ -123,7 +123,7 @@ class ArticleEnvironment(Environment):
 
     def report(self, message: str, line: int | None = None) -> Broken:
         """Record a mistake on a line of the template, by default the one being rendered."""
-        self._mistakes.append((line or _line(), message))
+        self._mistakes.append((line or _line() or 1, message))
         return Broken()
 
     def take_mistakes(self) -> list[tuple[int, str]]:
@@ -140,6 +140,9 @@ class ArticleEnvironment(Environment):
     def _member(self, obj: Any, name: Any, look_up: Callable[[Any, Any], Any]) -> Any:
         if isinstance(obj, Broken) or isinstance(name, Broken):
             return obj if isinstance(obj, Broken) else name
+        if _line() is None:
+            # Jinja tries to work out `"".x` while it compiles, when nobody knows the line; it asks again in the page.
+            raise nodes.Impossible
         try:
             value = look_up(obj, name) if str(name)[:1] != "_" else Broken()
         except Exception as error:
@@ -148,7 +151,9 @@ class ArticleEnvironment(Environment):
             known = [member for member in dir(type(obj)) + list(getattr(obj, "__dict__", ())) if member[:1] != "_"]
             if isinstance(obj, Mapping):
                 known = [str(key) for key in obj]
-            return self.report(f"{_kind(obj)} has no {str(name)!r}{either(name, known)}")
+            elif type(obj).__module__ == "builtins":
+                known = []  # what Python can do with a text or a list is no help to an author
+            return self.report(f"{_kind(obj)} has no {str(name)!r}{either(name, known) if known else ''}")
         return value
 
 
@@ -219,15 +224,15 @@ def sentence(error: BaseException) -> str:
     return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
 
 
-def _line() -> int:
-    """The line of the template that is being rendered: that of its innermost frame."""
+def _line() -> int | None:
+    """The line of the template that is being rendered: that of its innermost frame; None while it is compiled."""
     frame = sys._getframe(1)
     while frame is not None:
         template = frame.f_globals.get("__jinja_template__")
         if template is not None:
             return template.get_corresponding_lineno(frame.f_lineno)
         frame = frame.f_back
-    return 1
+    return None
 
 
 def check_names(tree: nodes.Template, environment: ArticleEnvironment, variables: Mapping[str, Any]) -> None:

@@ -39,6 +39,13 @@ _SEPARATOR = {
     "en": (re.compile(rf"(?<![\w.,])\d+,(?!\d{{3}}\b)\d+{_UNIT}"), "a point"),
     "tr": (re.compile(rf"(?<![\w.,])\d+\.(?!\d{{3}}\b)\d+{_UNIT}"), "a comma"),
 }
+# Digits are grouped from five on, so that 8192 is not taken for 8.192 in another language.
+_GROUPS = {
+    "de": (re.compile(r"(?<![\w.,/-])[1-9]\.\d{3}(?![\w.,]|\.\d)(?=[ \u00a0]+\w{3})"), "2048 and 32.768"),
+    "en": (re.compile(r"(?<![\w.,/-])[1-9],\d{3}(?![\w,])"), "2048 and 32,768"),
+    "tr": (re.compile(r"(?<![\w.,/-])[1-9]\.\d{3}(?![\w.,]|\.\d)(?=[ \u00a0]+\w{3})"), "2048 and 32.768"),
+}
+_CALL = re.compile(r"\{\{.*?\}\}")
 _APOSTROPHE = re.compile(r"\w'\w+")
 _ENDING_ON_CALL = re.compile(r"\}\}['’]\w+")
 _ENDING_ON_UNIT = re.compile(r"\b(?:Gi?B|MiB|TB|VRAM)['’]\w+|%\d+(?:,\d+)?['’]\w+")
@@ -64,16 +71,26 @@ class Discouraged:
 
 def findings(page: Page, boxes: Collection[int] | None, words: Mapping[str, list[Discouraged]]) -> Iterator[Finding]:
     """What is wrong with the words of one page; `boxes` are the numbers of GB on boxes of known cards, None if unknown."""
-    for number, message in [*_memory(page, boxes), *_signs(page), *_endings(page), *_tone(page)]:
-        yield Finding(page.path, page.line_at(number), message)
     for piece in page.computations if page.can_be_parsed else ():
         yield Finding(page.path, piece.line, f"{piece.text} does not belong in a page; let a word of the vocabulary do it")
-    # A page that discusses a word quotes it.
-    texts = [(_QUOTATION.sub(lambda quoted: re.sub(r"[^\n]", " ", quoted[0]), page.prose), page.body_line)]
-    texts += [(str(page.meta[name]), page.front.line(name)) for name in PLAIN_FIELDS if name in page.meta]
+    for number, message in [*_composed(page), *_endings_on_calls(page), *_tone(page)]:
+        yield Finding(page.path, page.line_at(number), message)
+    # The sentences of the front matter count too: they are what a search engine shows.
+    texts = [(page.prose, page.body_line)]
+    texts += [(_CALL.sub(_blank, str(page.meta[name])), page.front.line(name)) for name in PLAIN_FIELDS if name in page.meta]
     for text, first in texts:
-        for place, message in discouraged(text, words.get(page.language, [])):
-            yield Finding(page.path, first + text.count("\n", 0, place), message)
+        quoted = _QUOTATION.sub(_blank, text)  # a page that discusses a word or shows what a tool prints quotes it
+        for number, message in [
+            *_memory(quoted, page.language, boxes),
+            *_signs(text, page.language),
+            *_endings(text, page.language),
+            *discouraged(quoted, words.get(page.language, [])),
+        ]:
+            yield Finding(page.path, first + text.count("\n", 0, number), message)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])
 
 
 def discouraged(text: str, words: Iterable[Discouraged]) -> Iterator[tuple[int, str]]:
@@ -86,13 +103,9 @@ def discouraged(text: str, words: Iterable[Discouraged]) -> Iterator[tuple[int, 
             yield match.start(), f"{match[0]!r} {word.says}"
 
 
-def _memory(page: Page, boxes: Collection[int] | None) -> Iterator[tuple[int, str]]:
-    """Typed amounts of GB and GiB that are neither the name of a card's size, nor in a quotation or the text of a link."""
-    text = page.prose
-    apart = [match.span() for match in _QUOTATION.finditer(text)] + [link.text for link in page.links]
+def _memory(text: str, language: str, boxes: Collection[int] | None) -> Iterator[tuple[int, str]]:
+    """Typed amounts of GB and GiB that are not the name of a card's size."""
     for match in _MEMORY.finditer(text):
-        if any(start <= match.start() < end for start, end in apart):
-            continue
         numbers = [number for number in match.group(1, 2) if number]
         # While the data is wrong nobody knows the cards, and then a whole number of GB may be the name of one.
         on_boxes = match[4] == "GB" and all(
@@ -102,33 +115,35 @@ def _memory(page: Page, boxes: Collection[int] | None) -> Iterator[tuple[int, st
         behind = text[match.end() : match.end() + 80].partition("\n")[0]
         if not on_boxes:
             yield match.start(), f"{match[0]!r} is typed; let a word of the vocabulary compute it"
-        elif _NEED_BEFORE.search(sentence) or (page.language == "tr" and _NEED_BEHIND.search(behind)):
+        elif _NEED_BEFORE.search(sentence) or (language == "tr" and _NEED_BEHIND.search(behind)):
             yield match.start(), f"{match[0]!r} is typed as what something needs; let a word of the vocabulary compute it"
         elif match[3] not in ("-", "\u00a0", "&nbsp;", "&#160;"):
             yield match.start(), f"{match[0]!r}: expected a no-break space (U+00A0) before GB"
 
 
-def _signs(page: Page) -> Iterator[tuple[int, str]]:
-    pattern, right = _PERCENT[page.language]
-    for match in pattern.finditer(page.prose):
-        yield match.start(), f"{match[0]!r}: here percent is written like {right}"
-    pattern, right = _SEPARATOR[page.language]
-    for match in pattern.finditer(page.prose):
-        yield match.start(), f"{match[0]!r}: here the decimal sign is {right}"
-    for match in _APOSTROPHE.finditer(page.prose):
+def _signs(text: str, language: str) -> Iterator[tuple[int, str]]:
+    for patterns, says in ((_PERCENT, "percent is written like"), (_SEPARATOR, "the decimal sign is"), (_GROUPS, "numbers are written like")):
+        pattern, right = patterns[language]
+        for match in pattern.finditer(text):
+            yield match.start(), f"{match[0]!r}: here {says} {right}"
+    for match in _APOSTROPHE.finditer(text):
         yield match.start(), f"{match[0]!r}: the apostrophe is ’ (U+2019)"
+
+
+def _composed(page: Page) -> Iterator[tuple[int, str]]:
     if (composed := unicodedata.normalize("NFC", page.body)) != page.body:
         first = next(n for n, (ours, theirs) in enumerate(zip(page.body, composed + " ", strict=False)) if ours != theirs)
         yield first, f"{page.body[first : first + 2]!r}: one letter as several characters; save the text as Unicode NFC"
 
 
-def _endings(page: Page) -> Iterator[tuple[int, str]]:
+def _endings_on_calls(page: Page) -> Iterator[tuple[int, str]]:
     """Turkish endings follow how a number is spoken, which whoever writes the page cannot know."""
-    if page.language != "tr":
-        return
-    for match in _ENDING_ON_CALL.finditer(page.code_free):
+    for match in _ENDING_ON_CALL.finditer(page.code_free) if page.language == "tr" else ():
         yield match.start(), f"{match[0]!r}: no ending on a computed value; put a noun behind it that takes the ending"
-    for match in _ENDING_ON_UNIT.finditer(page.prose):
+
+
+def _endings(text: str, language: str) -> Iterator[tuple[int, str]]:
+    for match in _ENDING_ON_UNIT.finditer(text) if language == "tr" else ():
         yield match.start(), f"{match[0]!r}: no ending on a unit or a percentage; put a noun behind it"
 
 

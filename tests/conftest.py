@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests import site_build
+from tests import check_sample, site_build
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +26,15 @@ def sample_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sample_site(sample_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small project, built."""
     return site_build.build(sample_project, tmp_path_factory.mktemp("sample") / "site")
+
+
+@pytest.fixture(scope="session")
+def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small guide without findings; tests that change it take `root`."""
+    return check_sample.make(tmp_path_factory.mktemp("check") / "guide")
+
+
+@pytest.fixture
+def root(guide: Path, tmp_path: Path) -> Path:
+    """A copy of the small guide to plant a mistake in."""
+    return Path(shutil.copytree(guide, tmp_path / "guide"))

@@ -80,3 +80,33 @@ def test_lists_with_mistakes_name_their_lines(tmp_path: Path):
         "data/discouraged.yml:2: Wort: expected what to write instead",
         "data/discouraged.yml:3: expected forms for de, en, tr, got 'fr'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "message"),
+    [
+        ("de", "8.192 Token", "'8.192': here numbers are written like 2048 and 32.768"),
+        ("en", "8,192 tokens", "'8,192': here numbers are written like 2048 and 32,768"),
+        ("tr", "8.192 token", "'8.192': here numbers are written like 2048 and 32.768"),
+        ("de", "32.768 Token, 1.234.567 Token, TRL 1.16, am 1.12.2026, 2,048 Bit", None),
+        ("en", "32,768 tokens, 1,234,567 tokens, TRL 1.16, 0.127 bits", None),
+    ],
+)
+def test_digits_are_grouped_from_five_on(language: str, text: str, message: str | None):
+    assert found(language, f"Eins.\n\nZwei {text} drei.\n") == ([f"3: {message}"] if message else [])
+
+
+def test_the_front_matter_is_read_like_the_text():
+    head = '---\ntitle: "Mit 7.3 GB"\ndescription: "80% and a {{ estimate(x=\'5 GB\') | gb }} delve"\nstandfirst: "“7.3 GB” is what it says"\n---\n'
+    assert found("en", head) == [
+        "2: '7.3 GB' is typed; let a word of the vocabulary compute it",
+        "3: 'delve' is an empty phrase; write the first sentence on the matter",
+    ]
+    assert found("tr", '---\ntitle: "VRAM’e sığar mı, 80% mı?"\n---\n') == [
+        "2: '0%': here percent is written like %50",
+        "2: 'VRAM’e': no ending on a unit or a percentage; put a noun behind it",
+    ]
+
+
+def test_the_text_of_a_link_is_no_hiding_place():
+    assert found("en", "See [7.3\u00a0GB](other.md).\n") == ["1: '7.3\\xa0GB' is typed; let a word of the vocabulary compute it"]
