@@ -104,7 +104,8 @@ def test_every_article_is_there_in_every_language(pages: dict[str, Page]) -> Non
 def test_nothing_of_a_template_is_left(site: Path) -> None:
     left = []
     for file in [*site.rglob("*.html"), *site.rglob("*.json"), *site.rglob("*.xml")]:
-        text = file.read_text(encoding="utf-8")
+        # The guide for authors shows calls as code.
+        text = re.sub(r"<code.*?</code>", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
         if "{{" in text or "{%" in text:
             left.append(file.relative_to(site).as_posix())
     assert left == []
