@@ -16,7 +16,7 @@ from macros.records import Gpu, Model, Preset
 # What does not depend on the batch: bytes per parameter.
 STATE = ("weights", "adapters", "gradients", "optimizer_states", "master_weights")
 _OF_TRAINABLE = ("adapters", "gradients", "optimizer_states", "master_weights")
-_OCCASIONS = ("load", "training", "save", "resume", "merge")
+_OCCASIONS = ("load", "load_by_each", "training", "save", "resume", "merge")
 _PURPOSES = ("download", "checkpoints", "merged", "dataset")
 _OF_CARD = ("verdict", "headroom", "memory")
 _FIGURES = (

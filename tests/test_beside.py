@@ -148,6 +148,91 @@ def test_a_prepared_dataset_has_12_bytes_a_token(dataset: Dataset) -> None:
     assert disk["total"] == disk["download"] + disk["checkpoints"] + disk["merged"] + disk["dataset"]
 
 
+def test_a_process_has_the_memory_that_others_measured(dataset: Dataset) -> None:
+    """deepspeedexamples-2023-630: eight processes of ZeRO-2 without offload settled at 21 GB of RAM."""
+    host = answer(dataset, method="full", parallelism="zero2", num_gpus=8)["host_bytes"]
+    assert host["training"] == pytest.approx(21e9, rel=0.15)
+
+
+def test_every_process_that_loads_for_itself_takes_the_whole_model(dataset: Dataset) -> None:
+    """UR-062: 40 billion weights on 8 cards wanted 1280 GB, 32 bytes a weight; loading on the first only ends that."""
+    host = answer(dataset, method="full", parallelism="fsdp", num_gpus=8)["host_bytes"]
+    assert host["load_by_each"] - 8 * PROCESS == 32 * LLAMA_8B
+    assert host["load"] - 8 * PROCESS == 4 * LLAMA_8B
+
+
+@pytest.mark.parametrize(("params", "bytes_each"), [(False, 16), (True, 18)])
+def test_offload_lies_between_deepspeeds_own_figures(dataset: Dataset, params: bool, bytes_each: int) -> None:
+    """deepspeed-2021-1536: 2851 million weights on 8 cards, 63.74 and 71.71 GiB, 1.5 times 16 and 18 bytes each.
+
+    The factor is DeepSpeed's for buffers; without it there is no room for what it pins.
+    """
+    gib = {False: 63.74, True: 71.71}[params]
+    assert gib * 2**30 == pytest.approx(1.5 * bytes_each * 2_851_000_000, rel=0.001)
+    host = answer(dataset, method="full", parallelism="zero3", num_gpus=8, offload_optimizer=True, offload_params=params)
+    each = (host["host_bytes"]["training"] - 8 * PROCESS) / LLAMA_8B
+    assert bytes_each < each < 1.5 * bytes_each
+
+
+def test_a_32b_model_does_not_train_comfortably_in_744_gb_of_ram(dataset: Dataset) -> None:
+    """UR-100: full fine-tuning of Qwen2.5 32B, ZeRO-3 with offload on one card, is killed by the host."""
+    found = answer(dataset, model="qwen2.5-32b", method="full", parallelism="zero3", offload_optimizer=True, offload_params=True)
+    assert found["host_bytes"]["training"] > 0.8 * 744e9
+
+
+def test_host_memory_shows_whether_offload_is_active(dataset: Dataset) -> None:
+    """UR-183: a script that meant to offload a 7B model with LoRA used 4.08 GB of RAM: it did not."""
+    keys = {"config": LLAMA_7B, "method": "lora", "target_modules": ["q_proj", "v_proj"]}
+    active = answer(dataset, **keys, parallelism="zero3", offload_optimizer=True, offload_params=True)["host_bytes"]
+    idle = answer(dataset, **keys)["host_bytes"]
+    assert idle["training"] < 4.08e9 < 3 * 4.08e9 < active["training"]
+
+
+def test_a_divided_4_bit_model_is_whole_on_every_card_while_it_loads(dataset: Dataset) -> None:
+    """UR-089, UR-091: a 70B model in 4 bits fails on four cards of 24 GB before training; about 10 GB would train."""
+    found = answer(dataset, model="llama-3.1-70b", method="qlora", parallelism="fsdp", num_gpus=4, quant_storage="bfloat16",
+                   prepare_kbit=False, offload_params=True, sequence_length=512)  # fmt: skip
+    assert found["events"]["load"] > 24e9 > 12e9 > found["peak_bytes"]
+    assert "Loading the model needs more" in " ".join(found["warnings"])
+
+
+def test_a_checkpoint_of_deepspeed(dataset: Dataset) -> None:
+    """gpt-neox-2023-836 lists 32 optimizer files of 607 567 191 bytes beside 3 240 441 358 bytes of 16-bit weights:
+    14 bytes a weight. Trainer adds a file of its own."""
+    listed = (3_240_441_358 + 32 * 607_567_191) / (3_240_441_358 / 2)
+    disk = answer(dataset, method="full", parallelism="zero1", num_gpus=8)["disk_bytes"]
+    assert (disk["checkpoint"] - disk["weights"]) / LLAMA_8B == pytest.approx(listed, rel=0.001)
+
+
+def test_fsdp_saves_shards_or_everything_twice(dataset: Dataset) -> None:
+    """Version 2 saves shards, 12 bytes a weight; version 1 a full state dict beside Trainer's own file, 16."""
+    new, old = (
+        answer(dataset, method="full", parallelism="fsdp", num_gpus=4, fsdp_version=version)["disk_bytes"]["checkpoint"]
+        for version in (2, 1)
+    )
+    assert new == pytest.approx(12 * LLAMA_8B, rel=0.001)
+    assert old == pytest.approx(16 * LLAMA_8B, rel=0.001)
+
+
+def test_ddp_resumes_with_the_states_twice_where_bitsandbytes_copies_them(dataset: Dataset) -> None:
+    """UR-057, UR-058: loading the optimizer's states onto the card ends a run that fitted."""
+    events = [
+        answer(dataset, method="full", precision="bf16", optim=optim, parallelism="ddp", num_gpus=2)["events"]
+        for optim in ("adamw_bnb_8bit", "adamw_torch_fused")
+    ]
+    states = 2 * (LLAMA_8B - TABLE) * 257 / 256 + 8 * TABLE
+    assert events[0]["resume"] - events[0]["save"] == pytest.approx(states, rel=0.02)
+    assert events[1]["resume"] == events[1]["save"]
+
+
+@pytest.mark.parametrize("keys", [{"method": "qlora"}, {"method": "full"}, {"method": "lora", "loss": "chunked"}])
+@pytest.mark.parametrize("parallelism", ["zero1", "zero2", "zero3", "fsdp"])
+def test_more_cards_need_no_more_each(dataset: Dataset, keys: dict[str, Any], parallelism: str) -> None:
+    """Every event but those of one card alone: each card's part shrinks; DDP stays as it is."""
+    few, many = (answer(dataset, **keys, parallelism=parallelism, num_gpus=count)["events"] for count in (2, 8))
+    assert all(many[name] <= few[name] for name in few)
+
+
 @pytest.mark.parametrize("key", ["checkpoints_kept", "dataset_tokens"])
 @pytest.mark.parametrize("value", [-1, 1.5, True, "3", 10**15])
 def test_a_wrong_question_is_named(dataset: Dataset, key: str, value: Any) -> None:

@@ -1,7 +1,7 @@
 """Peaks of one card outside the training step: loading, k-bit preparation, evaluation, saving, resuming, merging.
 
 Each happens once, or now and then, while other things live than in a step; the largest of them can end a run whose
-steps fit. Sources: transformers 5.24.0, peft 0.21.2, bitsandbytes 0.50.2, accelerate 1.15.0, torch 2.13; see each function.
+steps fit. With several cards the figures are those of the fullest. Sources: transformers 5.24.0, peft 0.21.2, bitsandbytes 0.50.2, accelerate 1.15.0, torch 2.13; see each function.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from .parameters import (
 )
 from .recipe import Recipe
 from .replay import Replay
-from .states import adapter_bytes, hidden_width, master_bytes, optimizer_state_bytes, stream_width, weight_bytes
+from .sharding import Sharing, computed, divides, layer_bytes, root_bytes, stored
+from .states import adapter_bytes, hidden_width, stream_width, table_width, weight_bytes
 from .tape import Tape, Value
 
 EVENTS = ("load", "kbit_preparation", "evaluation", "save", "resume", "merge")
@@ -36,12 +37,15 @@ CHECKPOINT_WIDTH = 2
 
 def events(arch: Architecture, recipe: Recipe) -> dict[str, int]:
     """Bytes alive on one card at the largest point of each event that this recipe has."""
-    found = {"load": load_bytes(arch, recipe)}
-    if recipe.upcast and recipe.weight_bytes < 4:
-        found["kbit_preparation"] = kbit_preparation_bytes(arch, recipe)
-    found["evaluation"] = evaluation_bytes(arch, recipe)
-    found["save"] = resting_bytes(arch, recipe)
-    found["resume"] = resting_bytes(arch, recipe)
+    sharing = Sharing(arch, recipe)
+    resting = resting_bytes(sharing)
+    found = {"load": load_bytes(arch, recipe, sharing)}
+    prepared = stored(recipe)
+    if prepared.upcast and prepared.weight_bytes < 4:
+        found["kbit_preparation"] = kbit_preparation_bytes(arch, prepared)
+    found["evaluation"] = resting + evaluation_bytes(arch, recipe, sharing)
+    found["save"] = resting + save_bytes(arch, recipe)
+    found["resume"] = resting + resume_bytes(recipe, sharing)
     if recipe.adapted:
         found["merge"] = merge_bytes(arch, recipe)
     return found
@@ -52,26 +56,74 @@ def exceeding(found: dict[str, int], peak: int) -> list[str]:
     return [name for name in EVENTS if found.get(name, 0) > peak]
 
 
-def resting_bytes(arch: Architecture, recipe: Recipe) -> int:
-    """What lives between two steps: weights, adapters, optimizer states, master weights.
+def resting_bytes(sharing: Sharing) -> int:
+    """What lives between two steps: weights, adapters, optimizer states, master weights, buckets."""
+    size = sharing.weights() + sharing.adapters() + sharing.optimizer_states() + sharing.masters() + sharing.buffers
+    partition = sharing.strategy == "zero2" or sharing.strategy == "zero3"
+    return size + (sharing.standing if partition else 0)
 
-    Saving copies one tensor after the other to the host (torch/serialization.py _save). Resuming on one card reads the
-    optimizer's file into the host's memory and then moves the states over (trainer.py _load_optimizer_and_scheduler);
-    before transformers 4.28 it read them onto the card, where they were twice for a moment.
+
+def save_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """What saving adds: one tensor after the other goes to the host, gathered first where it is divided.
+
+    Of a model whose adapters are trained only these are saved. Source: torch/serialization.py _save; accelerate
+    utils/fsdp_utils.py save_fsdp_model; DeepSpeed runtime/engine.py _zero3_consolidated_16bit_state_dict.
     """
-    size = weight_bytes(arch, recipe) + adapter_bytes(arch, recipe)
-    return size + optimizer_state_bytes(arch, recipe) + master_bytes(arch, recipe)
+    return gathered_bytes(arch, recipe) if divides(recipe) and not recipe.adapted else 0
+
+
+def resume_bytes(recipe: Recipe, sharing: Sharing) -> int:
+    """What resuming adds: with DDP every card reads the optimizer's file, and bitsandbytes copies what it has read.
+
+    One card reads it into the host's memory first; before transformers 4.28 it read it onto the card, where the states
+    were twice for a moment. Source: trainer.py _load_optimizer_and_scheduler; bitsandbytes optim/optimizer.py
+    load_state_dict; torch optim/optimizer.py load_state_dict, which takes over what is on the right device.
+    """
+    return sharing.optimizer_states() if recipe.parallelism == "ddp" and by_bitsandbytes(recipe.optim) else 0
+
+
+def by_bitsandbytes(optim: str) -> bool:
+    """Whether bitsandbytes has the optimizer."""
+    return "8bit" in optim or "32bit" in optim or optim.startswith("paged")
 
 
 def loaded_bytes(arch: Architecture, recipe: Recipe) -> int:
-    """Bytes of the weights as they were loaded, before the k-bit preparation."""
+    """Bytes of the whole model's weights as they were loaded, before the k-bit preparation."""
     if recipe.method != "qlora":
         return weight_bytes(arch, recipe)
     return weight_bytes(arch, replace(recipe, prepare_kbit=False))
 
 
-def load_bytes(arch: Architecture, recipe: Recipe) -> int:
+def load_bytes(arch: Architecture, recipe: Recipe, sharing: Sharing) -> int:
     """Loading: the weights, and beside them what the last large one goes through.
+
+    FSDP and ZeRO-3 divide a model that is not quantised piece by piece, each of them whole for a moment. A quantised
+    one is whole on every card first: Transformers quantises while it loads, before anything is divided.
+    Source: accelerate utils/fsdp_utils.py fsdp2_prepare_model, fsdp2_load_full_state_dict; transformers
+    integrations/deepspeed.py _load_state_dict_into_zero3_model.
+    """
+    divided = recipe.parallelism == "zero3" or recipe.parallelism == "fsdp"
+    if divided and divides(recipe) and recipe.method != "qlora":
+        return sharing.weights() + gathered_bytes(arch, recipe)
+    return whole_load_bytes(arch, stored(recipe))
+
+
+def gathered_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """The largest piece that is whole at a time: a tensor; for FSDP 1 a unit, of which the tables are one."""
+    kept = stored(recipe)
+    if recipe.parallelism == "fsdp" and recipe.fsdp_version == 1:
+        embedding, tail = root_bytes(arch, kept)
+        return max(embedding + tail, max(layer_bytes(arch, kept, shape) for shape, _ in arch.layer_counts()))
+    if recipe.parallelism != "fsdp" and recipe.parallelism != "zero3":
+        return 0
+    largest = embedding_weights(arch) * table_width(kept)
+    for linear, _ in all_linears(arch):
+        largest = max(largest, linear.weight * stream_width(kept))
+    return largest
+
+
+def whole_load_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Loading onto one card.
 
     Transformers loads tensor by tensor where it quantises: the 16-bit matrix, its 4-bit form and its block constants
     exist together. Single experts are stacked, the halves of gate and up joined after that, so that one layer's
@@ -131,14 +183,14 @@ def merge_temporary_bytes(arch: Architecture, recipe: Recipe) -> int:
     return 2 * recipe.adapter_bytes * largest
 
 
-def evaluation_bytes(arch: Architecture, recipe: Recipe) -> int:
-    """Evaluation of the loss: a forward pass of 8 sequences without gradients, beside all that rests on the card.
+def evaluation_bytes(arch: Architecture, recipe: Recipe, sharing: Sharing) -> int:
+    """What evaluating the loss adds: a forward pass of 8 sequences without gradients.
 
     Trainer's default batch is 8 whatever the training batch is, and without compute_metrics only the loss is kept
     (trainer.py evaluate, prediction_step).
     """
     setting = replace(
-        recipe,
+        computed(recipe),
         micro_batch_size=EVALUATION_BATCH,
         gradient_accumulation_steps=1,
         gradient_checkpointing=False,
@@ -149,11 +201,13 @@ def evaluation_bytes(arch: Architecture, recipe: Recipe) -> int:
     tokens = setting.tokens
     square = tokens * setting.sequence_length
     ids, tables = input_bytes(arch, setting)
+    gathered = {"layers": sharing.forward_layers(), "loss": sharing.loss_forward()}
     largest = 0
-    for _, candidates in evaluation_profile(arch, setting).states:
+    for name, candidates in evaluation_profile(arch, setting).states:
         for candidate in candidates:
-            largest = max(largest, candidate[0] * tokens + candidate[1] + candidate[2] * square)
-    return resting_bytes(arch, recipe) + ids + tables + mask_bytes(arch, setting) + largest
+            size = candidate[0] * tokens + candidate[1] + candidate[2] * square
+            largest = max(largest, size + gathered[name])
+    return ids + tables + mask_bytes(arch, setting) + largest
 
 
 def evaluation_profile(arch: Architecture, setting: Recipe) -> Profile:
