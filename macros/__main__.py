@@ -1,4 +1,4 @@
-"""The command line: `python -m macros estimate | check | articles | measure | measurements | schemas`."""
+"""The command line: `python -m macros estimate | capacity | check | articles | measure | measurements | schemas`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from macros.capacity import VERDICTS, advice, readable_advice
 from macros.dataset import Dataset, load
 from macros.estimator import Estimate
 from macros.findings import DataErrors, quote
@@ -21,6 +23,7 @@ ROOT = Path(__file__).parent.parent
 # A command, the module whose `main(arguments)` carries it out, and what it does.
 COMMANDS = {
     "check": ("macros.check", "all findings in pages and data"),
+    "capacity": ("macros.capacity", "what a card can train, and how far a recipe can be stretched on it"),
     "articles": ("macros.articles", "which translations are current, stale or missing; stamp a reviewed one"),
     "export": ("macros.export", "write data and estimates as files for other programs"),
     "measure": ("macros.measure", "write a script that measures a recipe on a GPU"),
@@ -40,6 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     estimating = commands.add_parser("estimate", help="memory of one training run, or of one for each line of input")
     estimating.add_argument("--json", action="store_true", help="print the result as JSON")
+    estimating.add_argument("--advice", action="store_true", help="say too what to change first when it does not fit")
     estimating.add_argument("--jsonl", action="store_true", help="read one recipe a line as JSON, write one result a line")
     add_recipe_options(estimating)
     for name, (_, meaning) in COMMANDS.items():
@@ -47,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         keys = recipe_keys(options)
-        if options.jsonl and (keys or options.json):
+        if options.jsonl and (keys or options.json or options.advice):
             raise ValueError("--jsonl takes every recipe from standard input and goes with no other option")
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -61,10 +65,15 @@ def main(arguments: Sequence[str]) -> int:
         return stream(dataset, sys.stdin.buffer)
     try:
         found = estimate_keys(dataset, keys)
+        advised = advice(dataset, keys) if options.advice else None
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(result(found), indent=2, ensure_ascii=False) if options.json else readable(found))
+    if options.json:
+        answered = result(found) | ({"advice": asdict(advised)} if advised else {})
+        print(json.dumps(answered, indent=2, ensure_ascii=False))
+    else:
+        print(readable(found) + ("\n\n" + readable_advice(found, advised) if advised else ""))
     return 0
 
 
@@ -127,10 +136,9 @@ def readable(found: Estimate) -> str:
         rows.append(("disk", amounts(found.beside.disk)))
     rows.append(("parameters", f"{found.parameters:,}, trained {found.trainable_parameters:,}"))
     if found.verdict is not None:
-        words = {"comfortable": "fits comfortably", "tight": "tight", "does_not_fit": "does not fit"}
         against = "upper" if found.verdict == "comfortable" else "lower"
         room = f"headroom {gb(found.headroom_bytes or 0)} to the {against} figure that the driver may show"
-        rows.append(("verdict", f"{words[found.verdict]}, {room}"))
+        rows.append(("verdict", f"{VERDICTS[found.verdict]}, {room}"))
     rows.append(("evidence", found.evidence))
     given = {key: value for key, value in found.conditions.items() if value is not None}
     rows.append(("conditions", ", ".join(f"{key}={value}" for key, value in given.items())))

@@ -14,7 +14,7 @@ portable.py translates this file with the estimator, so it keeps to the subset d
 from __future__ import annotations
 
 from macros.estimator.advice import advise, changed
-from macros.estimator.architecture import Architecture, architecture_from_config
+from macros.estimator.architecture import Architecture, architecture_from_config, context_of
 from macros.estimator.beside import beside_step
 from macros.estimator.capacity import Bound, largest_batch, largest_rank, longest_sequence
 from macros.estimator.fit import Estimate, estimate, headroom_for, verdict_for
@@ -113,7 +113,7 @@ def limits_keys(data: dict[str, object], keys: dict[str, object]) -> dict[str, o
     recipe = _recipe(data, keys)
     rank = largest_rank(architecture, recipe, memory)
     return {
-        "longest_sequence": _bound(longest_sequence(architecture, recipe, memory, _context(data, keys.get("model")))),
+        "longest_sequence": _bound(longest_sequence(architecture, recipe, memory, _context(data, keys))),
         "largest_batch": _bound(largest_batch(architecture, recipe, memory)),
         "largest_rank": None if rank is None else _bound(rank),
     }
@@ -138,7 +138,7 @@ def capacity_keys(
             recipe = _recipe(data, given)
             architecture = _architecture(data, model, None)
             found = estimate(architecture, recipe, memory)
-            longest = longest_sequence(architecture, recipe, memory, _context(data, model))
+            longest = longest_sequence(architecture, recipe, memory, _context(data, {"model": model}))
             rows.append(
                 {
                     "model": model,
@@ -163,9 +163,11 @@ def _memory(data: dict[str, object], keys: dict[str, object]) -> int:
     return _record(data, "gpus", keys["gpu"])["memory"]
 
 
-def _context(data: dict[str, object], model: object) -> int | None:
-    """Tokens that a model is made for, as its config.json says."""
-    return None if model is None else _record(data, "models", model)["context"]
+def _context(data: dict[str, object], keys: dict[str, object]) -> int | None:
+    """Tokens that the model is made for, as its config.json says."""
+    if keys.get("model") is None:
+        return context_of(keys["config"])
+    return _record(data, "models", keys["model"])["context"]
 
 
 def _recipe(data: dict[str, object], keys: dict[str, object]) -> Recipe:

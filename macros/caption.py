@@ -132,6 +132,12 @@ def settings(language: Language, recipe: Mapping[str, Any]) -> str:
     )
 
 
+def measure(language: Language, name: str, changes: Mapping[str, Any]) -> str:
+    """A measure of what to change first, with its values: micro-batch 1, accumulation 4; empty for the run as it is."""
+    values = {key: value_text(language, key, value) for key, value in changes.items()}
+    return language.text(f"measure.{name}" if name else "measure.none", **values)
+
+
 def axis_text(language: Language, run: Run, key: str) -> str:
     """The value of one recipe key of a run, as a heading or in a list."""
     if key == "model":

@@ -16,6 +16,7 @@ from macros import amounts, caption, figures
 from macros.estimator import PARTS, units
 from macros.figures import element, joined
 from macros.language import Language, exact, machine
+from macros.run import BOUNDS
 
 _OBSERVED = ("observed_allocated", "observed_reserved", "observed_device", "observed_unstated")
 _GB = (
@@ -26,6 +27,8 @@ _GB = (
     "reserved",
     *_OBSERVED,
     "headroom",
+    "saving",
+    "alone",
     "memory",
     "box",
     "total",
@@ -49,7 +52,14 @@ _SIZES = ("median_error", "p95_error", "our_median_error")  # errors of many run
 _SIGNED = ("error", "worst_error", "our_worst_error")
 _TALLIES = ("runs", "compared", "refused", "comfortable", "tight", "does_not_fit", "right_moment")
 _DAYS = ("released", "checked", "published", "accessed")
-_KEYS = ("moment", "step", "part", "evidence", *amounts.NAMES)  # columns whose values are keys with a message of their own
+_KEYS = (
+    "moment",
+    "step",
+    "part",
+    "evidence",
+    "price",
+    *amounts.NAMES,
+)  # columns whose values are keys with a message of their own
 _SUMMED = ("part", "purpose")  # columns whose last row, without a name, is the sum
 _NUMBERS = (
     *_GB,
@@ -69,6 +79,7 @@ _NUMBERS = (
     "trained_token_share",
     "num_gpus",
     "fsdp_version",
+    *BOUNDS,
 )
 
 

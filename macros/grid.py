@@ -12,7 +12,7 @@ from macros import caption
 from macros.columns import Column, bare_table, framed_table, heading_of, names_of, prints, stack, styled
 from macros.estimator import PARTS
 from macros.language import Language
-from macros.run import Run
+from macros.run import BOUNDS, Run
 
 
 def grid(
@@ -57,6 +57,8 @@ def grid(
     if cells != ["verdict"]:  # a badge says itself what it is
         note.say(_cells_note(language, cells))
     note.hold_for(runs, (*down, *over))
+    if any(name in BOUNDS for name in cells):
+        note.repeat(language.text("caption.bounds"))
     if "verdict" in cells:
         note.repeat(caption.verdict_limit(language))
     note.repeat(*caption.box_figures(language, runs, cells))

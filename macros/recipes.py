@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,14 @@ from macros.estimator import (
     QUESTIONS,
     Architecture,
     Estimate,
+    Recipe,
     architecture_from_config,
     beside_step,
     estimate,
     questions_from_keys,
     recipe_from_keys,
 )
+from macros.estimator.architecture import context_of
 from macros.estimator.recipe import with_defaults
 from macros.findings import quote
 
@@ -46,6 +48,37 @@ def estimate_keys(dataset: Dataset, keys: Mapping[str, Any]) -> Estimate:
     names = {"model": keys.get("model"), "gpu": gpu.key if gpu else None, "preset": preset}
     warnings = (*result.warnings, *beside.warnings, *(f"omits_{part}" for part in omits))
     return replace(result, conditions={**names, **result.conditions}, warnings=warnings, beside=beside)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What somebody asked about, as the estimator takes it.
+
+    memory         bytes of the card; None without one
+    context        tokens that the model is made for; None where its configuration does not say
+    prepare_kbit   whether the preset's framework casts what is not quantised to float32 for QLoRA
+    """
+
+    architecture: Architecture
+    recipe: Recipe
+    memory: int | None
+    context: int | None
+    prepare_kbit: bool
+
+
+def question(dataset: Dataset, keys: Mapping[str, Any]) -> Question:
+    """The keys of `estimate_keys` for questions beyond one estimate. Raises `ValueError`, one sentence."""
+    given = {key: value for key, value in keys.items() if key not in (*REFERENCES, *QUESTIONS)}
+    config, _ = _config(dataset, keys)
+    _, complete = _preset(dataset, keys.get("preset"), given)
+    _, switched = _preset(dataset, keys.get("preset"), {"method": "qlora"})
+    return Question(
+        architecture=_architecture(json.dumps(config, sort_keys=True)),
+        recipe=recipe_from_keys(complete),
+        memory=dataset.gpus[keys["gpu"]].memory if keys.get("gpu") is not None else None,
+        context=context_of(config),
+        prepare_kbit=bool(switched.get("prepare_kbit", True)),
+    )
 
 
 def result(estimate: Estimate) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 
+from macros.estimator.architecture import context_of
 from macros.findings import quote, suggest
 
 MIB = 2**20
@@ -188,8 +189,7 @@ class Model(Sourced):
     @property
     def context_length(self) -> int | None:
         """Tokens of context that the published configuration allows, if it says so."""
-        text = self.config.get("text_config", {})
-        return self.config.get("max_position_embeddings") or text.get("max_position_embeddings")
+        return context_of(dict(self.config))
 
     def figures(self) -> tuple[tuple[str, ...], ...]:
         numbers = (("config", name) for name, value in self.config.items() if type(value) in (int, float))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
 from macros.amounts import Amounts, DiskRow, EventRow, HostRow
 from macros.estimator import PARTS, Beside, Estimate, questions_from_keys
+from macros.estimator.advice import Advice
+from macros.estimator.capacity import Bound
 from macros.estimator.recipe import MASTER_KEYS, Recipe, applicable_keys
 from macros.findings import suggest
 from macros.records import Gpu, Model, Preset
@@ -39,6 +41,15 @@ _FIGURES = (
     "disk_total",
     "weights_bytes_per_parameter",
     "total_bytes_per_parameter",
+)
+# Columns with the largest value of a key that fits.
+BOUNDS = (
+    "longest_sequence",
+    "longest_sequence_tight",
+    "largest_batch",
+    "largest_batch_tight",
+    "largest_rank",
+    "largest_rank_tight",
 )
 
 
@@ -74,12 +85,41 @@ class MomentRow:
     COLUMNS = ("step", "total", "share")
 
 
+@dataclass(frozen=True)
+class MeasureRow:
+    """A run after one measure, which is applied after those before it; the first row is the run as it is."""
+
+    run: Run
+    """As it is, before any measure."""
+    measure: str
+    changes: Mapping[str, Any]
+    saving: int | None
+    alone: int | None
+    peak: int
+    verdict: str | None
+
+    COLUMNS = ("measure", "price", "saving", "alone", "peak", "verdict")
+
+    @property
+    def price(self) -> str | None:
+        """What the measure costs, by its name."""
+        return self.measure or None
+
+
 class Run:
     """A recipe, its estimate, and the records that it names."""
 
     def __init__(
-        self, estimate: Estimate, keys: Mapping[str, Any], model: Model | None, gpu: Gpu | None, preset: Preset | None
+        self,
+        estimate: Estimate,
+        keys: Mapping[str, Any],
+        model: Model | None,
+        gpu: Gpu | None,
+        preset: Preset | None,
+        bounds: Callable[[str], Bound | None],
     ) -> None:
+        """`bounds` works out how far a key can go on the card."""
+        self._bounds = bounds
         self.estimate, self.keys, self.model, self.gpu, self.preset = estimate, dict(keys), model, gpu, preset
         named = {name: keys[name] for name in ("model", "gpu", "preset") if name in keys}
         idle = idle_keys(estimate.conditions)
@@ -257,6 +297,45 @@ class Run:
     def disk_total(self) -> int:
         return self.disk.total
 
+    # How far it can be stretched on its card, one key at a time; 0 where even the smallest value does not fit
+
+    @property
+    def longest_sequence(self) -> int:
+        """Tokens of the longest sequence that fits comfortably, in steps of 128, up to what the model is made for."""
+        return self._bound("longest_sequence").comfortable
+
+    @property
+    def longest_sequence_tight(self) -> int:
+        """The same, fitting at all."""
+        return self._bound("longest_sequence").tight
+
+    @property
+    def largest_batch(self) -> int:
+        """The largest micro-batch that fits comfortably."""
+        return self._bound("largest_batch").comfortable
+
+    @property
+    def largest_batch_tight(self) -> int:
+        """The same, fitting at all."""
+        return self._bound("largest_batch").tight
+
+    @property
+    def largest_rank(self) -> int:
+        """The largest power of two as the adapters' rank that fits comfortably."""
+        return self._bound("largest_rank").comfortable
+
+    @property
+    def largest_rank_tight(self) -> int:
+        """The same, fitting at all."""
+        return self._bound("largest_rank").tight
+
+    def _bound(self, name: str) -> Bound:
+        if self.gpu is None:
+            raise ValueError(f'without a card there is no {name}; give the run a gpu, such as gpu="rtx-4090"')
+        if (found := self._bounds(name)) is None:
+            raise ValueError(f"there is no {name} in method {self.recipe['method']}, which trains no adapters")
+        return found
+
     # For tables
 
     @property
@@ -264,7 +343,7 @@ class Run:
         """Every name that a table may ask a run for."""
         named = ("model", "gpu", "method", "preset")
         recipe = tuple(name for name in self.recipe if name not in (*named, "model_type"))
-        return (*named, *recipe, *_FIGURES, *PARTS)
+        return (*named, *recipe, *_FIGURES, *BOUNDS, *PARTS)
 
     def value(self, column: str) -> Any:
         """The value of a column: a record, a recipe value, a figure, or bytes of a part at the peak."""
@@ -272,6 +351,8 @@ class Run:
             return getattr(self, column)
         if column in _OF_CARD and self.gpu is None:
             raise ValueError(f'without a card there is no {column}; give the run a gpu, such as gpu="rtx-4090"')
+        if column in BOUNDS:
+            return getattr(self, column) or None
         if column in _FIGURES:
             return getattr(self, column)
         if column in PARTS:
@@ -326,3 +407,12 @@ def runs_of(value: object, word: str) -> list[Run]:
         if runs and all(isinstance(run, Run) for run in runs):
             return runs
     raise ValueError(f"{word} takes a run or runs, made by estimate(…), compare(…) or fits(…)")
+
+
+def measure_rows(run: Run, advised: Advice) -> list[MeasureRow]:
+    """A run as it is, and after each of the measures."""
+    first = MeasureRow(run, "", {}, None, None, advised.peak_bytes, advised.verdict)
+    return [first] + [
+        MeasureRow(run, each.name, each.changes, each.saving_bytes, each.alone_bytes, each.peak_bytes, each.verdict)
+        for each in advised.measures
+    ]

@@ -16,9 +16,9 @@ from macros.grid import grid
 from macros.language import Language
 from macros.readings import ErrorRow, OutcomeRow, PeerRow, RangeRow, Reading
 from macros.records import Record, Simulation, Source
-from macros.run import MomentRow, PartRow, Run, either, runs_of
+from macros.run import BOUNDS, MeasureRow, MomentRow, PartRow, Run, either, runs_of
 
-_PLAIN_ROWS = (PartRow, MomentRow, Amount, RangeRow, OutcomeRow, PeerRow)
+_PLAIN_ROWS = (PartRow, MomentRow, MeasureRow, Amount, RangeRow, OutcomeRow, PeerRow)
 
 
 def table(
@@ -116,6 +116,8 @@ def _value(row: Any, name: str) -> Any:
     if name not in known:
         kind = "part of a run" if isinstance(row, PartRow) else type(row).__name__
         raise ValueError(f"a {kind} has no column {name!r}{either(name, known)}")
+    if name == "verdict" and isinstance(row, MeasureRow):
+        return row.verdict or row.run.value("verdict")  # without a card, a sentence that asks for one
     if name == "formula" or (name == "source" and not hasattr(row, "source")):
         return row
     return getattr(row, name)
@@ -142,6 +144,8 @@ def _column(language: Language, rows: list[Any], name: str, cited: Citations | N
         values = [_source(language, row, value, cited) for row, value in zip(rows, values, strict=True)]
     elif name == "formula":
         values = [_formula(language, row) for row in rows]
+    elif name == "measure":
+        values = [caption.measure(language, row.measure, row.changes) for row in rows]
     elif name in ("part", "purpose"):
         values = [value or None for value in values]
     elif name == "recipe" and isinstance(rows[0], Simulation):
@@ -187,6 +191,11 @@ def _explain(
         note.hold_for(rows, names)
     if isinstance(rows[0], Amount):
         note.hold_for_amounts(rows, names)
+    if isinstance(rows[0], MeasureRow):
+        note.say(language.text("caption.measures"))
+        note.hold_for([rows[0].run], ())
+    if any(name in BOUNDS for name in names):
+        note.repeat(language.text("caption.bounds"))
     if isinstance(rows[0], ErrorRow) or "error" in names:
         note.repeat(language.text("caption.errors"))
     if isinstance(rows[0], RangeRow):
@@ -200,4 +209,5 @@ def _explain(
         note.repeat(language.text("caption.simulation", versions=named, date=recorded))
     if "verdict" in names or isinstance(rows[0], OutcomeRow):
         note.repeat(caption.verdict_limit(language))
-    note.repeat(*caption.box_figures(language, rows, names))
+    cards = [row.run if isinstance(row, MeasureRow) else row for row in rows]
+    note.repeat(*caption.box_figures(language, cards, names))

@@ -17,7 +17,7 @@ from typing import Any
 from jinja2 import pass_context
 from markupsafe import Markup, escape
 
-from macros import accuracy, amounts, caption, chart, citations, figures, open_data, readings
+from macros import accuracy, amounts, capacity, caption, chart, citations, figures, open_data, readings
 from macros import glossary as glossaries
 from macros import checklist as checklists
 from macros import dots as dot_charts
@@ -25,11 +25,13 @@ from macros import table as tables
 from macros.dataset import Dataset
 from macros.environment import Words
 from macros.estimator import QUESTIONS, Recipe
+from macros.estimator.advice import Advice
+from macros.estimator.capacity import Bound
 from macros.language import Language, load
 from macros.recipes import REFERENCES, estimate_keys
 from macros.readings import ErrorRow, OutcomeRow, PeerRow, RangeRow, Reading
 from macros.records import Gpu, Measurement, Record, Source, Sourced
-from macros.run import Run, either, runs_of
+from macros.run import MeasureRow, Run, either, measure_rows, runs_of
 
 LanguageOf = Callable[[Any], Language]
 _KEYS = (*REFERENCES, *QUESTIONS, *(field.name for field in fields(Recipe)))
@@ -53,6 +55,8 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
     cited = citations.load(root, dataset)
     terms = glossaries.load(root)
     known: dict[str, Any] = {}
+    bounds: dict[tuple[str, str], Bound | None] = {}
+    advised: dict[str, Advice] = {}
     beside: dict[str, accuracy.Comparison | None] = {}
 
     def comparison(run: Measurement) -> accuracy.Comparison | None:
@@ -74,7 +78,13 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
             files[named[key]] if named.get(key) is not None else None
             for key, files in (("model", dataset.models), ("gpu", dataset.gpus), ("preset", dataset.presets))
         )
-        return Run(known[name], keys, *records)
+        return Run(known[name], keys, *records, bounds=lambda which: bound(name, keys, which))
+
+    def bound(name: str, keys: Mapping[str, Any], which: str) -> Bound | None:
+        """How far a run can be stretched, worked out once for all pages."""
+        if (name, which) not in bounds:
+            bounds[name, which] = capacity.bound(dataset, keys, which)
+        return bounds[name, which]
 
     # Functions
 
@@ -100,6 +110,18 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         if not chosen or not all(isinstance(gpu, Gpu) for gpu in chosen):
             raise ValueError("fits takes a run and cards, such as gpus.where(memory_at_least=24)")
         return [run_of({**run.keys, "gpu": gpu.key}) for gpu in chosen]
+
+    @pass_context
+    def advice(context: Any, run: Run) -> list[MeasureRow]:
+        """What to change first: the run as it is, and then each measure with what it saves after those before it.
+
+        With a card the list ends with the measure that makes the run fit comfortably.
+        """
+        (run,) = _one_run(run, "advice")
+        name = repr(sorted(run.keys.items()))
+        if name not in advised:
+            advised[name] = capacity.advice(dataset, run.keys)
+        return measure_rows(run, advised[name])
 
     @pass_context
     def compared(context: Any, runs: Iterable[Measurement], **recipe: Any) -> list[Reading]:
@@ -335,6 +357,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         estimate,
         compare,
         fits,
+        advice,
         compared,
         errors,
         ranges,

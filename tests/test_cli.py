@@ -215,3 +215,27 @@ def test_a_preset_gives_way_to_a_key():
     own = cli.answer(DATA, '{"model": "qwen3-8b", "method": "qlora", "preset": "trl", "loss": "standard"}')
     assert own["conditions"]["loss"] == "standard"
     assert own["peak_bytes"] > preset["peak_bytes"]
+
+
+def test_what_to_change_first_as_json_and_as_text():
+    recipe = ("--model", "qwen3-8b", "--method", "lora", "--micro-batch-size", "4", "--gpu", "rtx-4090")
+    done = run("estimate", *recipe, "--gradient-checkpointing", "false", "--advice", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    advice = result["advice"]
+    assert (advice["peak_bytes"], advice["verdict"]) == (result["peak_bytes"], result["verdict"])
+    assert advice["measures"][advice["fits_after"] - 1]["verdict"] in ("tight", "comfortable")
+    done = run("estimate", *recipe, "--gradient-checkpointing", "false", "--advice")
+    assert "--gradient-checkpointing true" in done.stdout and "--micro-batch-size 1" in done.stdout
+
+
+def test_what_a_card_can_train():
+    done = run("capacity", "--gpu", "rtx-4090", "--model", "llama-3.2-1b", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [row["method"] for row in rows] == ["full", "lora", "qlora"]
+    assert rows[2]["longest_sequence"]["tight"] > rows[2]["longest_sequence"]["comfortable"] > 2048
+    done = run("capacity", "--gpu", "rtx-4090", "--model", "llama-3.2-1b", "--method", "qlora")
+    assert "longest_sequence" in done.stdout and "largest_rank" in done.stdout
+    done = run("capacity", "--model", "llama-3.2-1b")
+    assert (done.returncode, done.stderr) == (2, "error: gpu is missing; it is a key of data/gpus.yml\n")

@@ -13,6 +13,7 @@ from jinja2 import Environment
 from macros import caption, chart, checklist, dataset, language, template, vocabulary
 from macros.environment import ArticleEnvironment, Words
 from macros.estimator import PARTS, units
+from macros.estimator.advice import MEASURES
 from macros.findings import DataErrors
 from macros.run import Run
 
@@ -105,6 +106,7 @@ def test_the_words_are_these(words):
         "estimate",
         "compare",
         "fits",
+        "advice",
         "table",
         "compared",
         "errors",
@@ -499,3 +501,67 @@ def test_a_left_out_part_is_told_in_full_once_and_a_changed_figure_each_time(say
     assert "plain PyTorch" in seen and "vision part" not in seen
     assert "plain PyTorch" in opened and "vision part" in opened
     assert "vision part" in say(newer)
+
+
+# What to change first, and how far a recipe can be stretched
+
+FIRST = (
+    '{% set run = estimate(model="qwen3-8b", method="lora", micro_batch_size=4, sequence_length=4096, '
+    'gradient_checkpointing=false, gpu="rtx-4090") %}'
+)
+ADVICE = '{{ table(advice(run), columns=["measure", "price", "saving", "peak", "verdict"]) }}'
+
+
+@pytest.mark.parametrize("code", ALL)
+def test_what_to_change_first_is_a_table(say, value, code):
+    html = say(FIRST + ADVICE, code)
+    Tree(html)
+    rows = value(
+        'advice(estimate(model="qwen3-8b", method="lora", micro_batch_size=4, sequence_length=4096, '
+        'gradient_checkpointing=false, gpu="rtx-4090"))'
+    )
+    assert [row.measure for row in rows] == ["", "loss_in_chunks", "gradient_checkpointing", "batch_of_one"]
+    assert figures(html)[:7] == [str(n) for row in rows for n in (row.saving, row.peak) if n is not None]
+    assert [row.verdict for row in rows] == ["does_not_fit"] * 3 + ["comfortable"]
+    assert {"en": "micro-batch 1, accumulation 4", "de": "Micro-Batch 1, Akkumulation 4", "tr": "mikro batch 1, biriktirme 4"}[
+        code
+    ] in text_of(html)
+    assert "Qwen3 8B" in text_of(html)  # the caption says what it holds for
+
+
+def test_every_measure_has_words_and_a_price_in_each_language():
+    for code in ALL:
+        said = language.load(code)
+        for name in MEASURES:
+            assert said.has(f"measure.{name}") and said.has(f"price.{name}"), (code, name)
+
+
+def test_without_a_card_there_are_all_measures_but_no_verdict(environment, say):
+    html = say('{% set run = estimate(model="qwen3-8b", method="full") %}{{ table(advice(run), columns=["measure", "saving", "alone"]) }}')
+    assert "8-bit optimizer" in html and "QLoRA" in html
+    text = '{{ table(advice(estimate(model="qwen3-8b", method="full")), columns=["measure", "verdict"]) }}'
+    (finding,) = template.render(text, "docs/en/page.md", environment, locale="en").findings
+    assert "without a card there is no verdict" in finding.message
+
+
+def test_how_far_a_recipe_can_be_stretched(say, value):
+    run = 'estimate(model="qwen3-8b", method="qlora", gpu="rtx-4090")'
+    length = value(f"{run}.longest_sequence")
+    assert say(f"{{{{ {run}.longest_sequence | number }}}}").endswith(f">{length}</data>")
+    assert value(f"{run}.longest_sequence_tight") > length > 0 == length % 128
+    assert value(f"{run}.largest_rank") in [2**power for power in range(12)]
+    grid = say(
+        '{{ table(compare(model=["qwen3-8b", "llama-3.3-70b"], method=["lora", "qlora"], gpu="rtx-4090"), '
+        'rows="model", across="method", cell=["verdict", "longest_sequence"]) }}'
+    )
+    assert f">{length}</data>" in grid or f">{length:,}<" in text_of(grid) or str(length) in text_of(grid)
+    assert "steps of 128 tokens" in grid
+
+
+def test_a_bound_without_a_card_or_without_adapters_says_so(environment):
+    for expression, message in {
+        'estimate(model="qwen3-8b", method="qlora").longest_sequence': "without a card there is no longest_sequence",
+        'estimate(model="qwen3-8b", method="full", gpu="h200").largest_rank': "trains no adapters",
+    }.items():
+        (finding,) = template.render(f"{{{{ {expression} }}}}", "docs/en/page.md", environment, locale="en").findings
+        assert message in finding.message

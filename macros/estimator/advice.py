@@ -60,7 +60,8 @@ class Measure:
     name           one of MEASURES
     changes        recipe keys with their new values, for `changed`
     saving_bytes   how much lower the peak gets by it after the measures before it
-    alone_bytes    how much lower the peak of the recipe itself gets by it alone, negative if higher; None if not asked for
+    alone_bytes    how much lower the peak of the recipe itself gets by it alone, negative if higher; None if it does not
+                   apply alone, or was not asked for
     peak_bytes     the peak after it
     verdict        on the card after it; None without a card
     """
@@ -100,34 +101,31 @@ def advise(
     """
     start = estimate(arch, recipe, memory)
     current, peak, verdict = recipe, start.peak_bytes, start.verdict
-    measures, skipped = [], list(MEASURES)
-    # What does not help at first may help once another part sets the peak.
-    for _ in range(2):
-        names = skipped
-        skipped = []
-        for name in names:
-            if verdict == "comfortable":
-                break
-            proposed = proposal(arch, current, name, memory, prepare_kbit)
-            if proposed is None:
-                skipped.append(name)
-                continue
-            after = estimate(arch, proposed, memory)
-            saving = peak - after.peak_bytes
-            better = VERDICTS.index(after.verdict) > VERDICTS.index(verdict)
-            if saving <= 0 or (saving * 100 < peak * WORTH_PERCENT and not better):
-                skipped.append(name)
-                continue
-            changes = changes_between(current, proposed)
-            alone_bytes = start.peak_bytes - _peak_alone(arch, recipe, name, memory, prepare_kbit) if alone else None
-            measures.append(Measure(name, changes, saving, alone_bytes, after.peak_bytes, after.verdict))
-            current, peak, verdict = proposed, after.peak_bytes, after.verdict
+    measures = []
+    # What does not help at first may help once another part sets the peak; cutting data comes after all else.
+    left_out = {}
+    for name in (*MEASURES[:-1], *MEASURES):
+        if verdict == "comfortable":
+            break
+        if left_out.get(name) == len(measures) or any(measure.name == name for measure in measures):
+            continue
+        left_out[name] = len(measures)
+        proposed = proposal(arch, current, name, memory, prepare_kbit)
+        if proposed is None:
+            continue
+        after = estimate(arch, proposed, memory)
+        saving = peak - after.peak_bytes
+        better = VERDICTS.index(after.verdict) > VERDICTS.index(verdict)
+        if saving <= 0 or (saving * 100 < peak * WORTH_PERCENT and not better):
+            continue
+        alone_bytes = None
+        if alone:
+            first = proposal(arch, recipe, name, memory, prepare_kbit)
+            alone_bytes = None if first is None else start.peak_bytes - estimate(arch, first).peak_bytes
+        changes = changes_between(current, proposed)
+        measures.append(Measure(name, changes, saving, alone_bytes, after.peak_bytes, after.verdict))
+        current, peak, verdict = proposed, after.peak_bytes, after.verdict
     return Advice(start.peak_bytes, start.verdict, tuple(measures), _fits_after(start.verdict, measures))
-
-
-def _peak_alone(arch: Architecture, recipe: Recipe, name: str, memory: int | None, prepare_kbit: bool) -> int:
-    """The peak of the recipe with this one measure; its own where there is nothing to take."""
-    return estimate(arch, proposal(arch, recipe, name, memory, prepare_kbit) or recipe).peak_bytes
 
 
 def proposal(
@@ -192,7 +190,7 @@ def _adapted(recipe: Recipe, method: str, prepare_kbit: bool) -> Recipe | None:
     """The same run with adapters on a frozen base in 16 bits, or in 4 bits."""
     if recipe.method == method or recipe.method == "qlora":
         return None
-    narrow = recipe.precision == "bf16" or recipe.precision == "bf16-autocast"
+    narrow = recipe.adapted and (recipe.precision == "bf16" or recipe.precision == "bf16-autocast")
     result = replace(
         recipe,
         method=method,
@@ -210,7 +208,12 @@ def changes_between(before: Recipe, after: Recipe) -> dict[str, object]:
     old, new = before.conditions(), after.conditions()
     switched = before.method != after.method
     decided = ("precision", "base_dtype", *ADAPTER_KEYS, *(QLORA_KEYS if after.method == "qlora" else ()))
-    return {key: new[key] for key in new if new[key] != old[key] or (switched and key in decided)}
+    applicable = applicable_keys(after.method)
+    return {
+        key: new[key]
+        for key in applicable
+        if (new[key] != old[key] or (switched and key in decided)) and (key not in MASTER_KEYS or after.precision == "bf16-master")
+    }
 
 
 def changed(keys: dict[str, object], changes: dict[str, object]) -> dict[str, object]:

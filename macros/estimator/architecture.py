@@ -87,6 +87,14 @@ class Architecture:
         return self.counts
 
 
+def context_of(config: dict[str, object]) -> int | None:
+    """Tokens that a model is made for, as its `config.json` says; None if it does not say so."""
+    inner = config.get("text_config")
+    context = inner.get("max_position_embeddings") if isinstance(inner, dict) else None
+    context = config.get("max_position_embeddings") or context
+    return context if isinstance(context, int) and not isinstance(context, bool) and context > 0 else None
+
+
 def architecture_from_config(config: dict[str, object]) -> Architecture:
     """The shape that a `config.json` describes; a nested `text_config` is taken instead of the whole.
 
