@@ -4,7 +4,7 @@
     advice_keys(data, keys, alone)       what to change first
     changed_keys(data, keys, changes)    the keys after one of its measures
     cards_keys(data, keys)               the verdict on each card
-    limits_keys(data, keys)              the longest sequence, largest batch and largest rank on the card
+    limits_keys(data, keys)              the longest sequence, largest batch and rank on the card, and how many of it are enough
     capacity_keys(data, keys, models)    which models fit the card with which method, and how long a sequence
 
 portable.py translates this file with the estimator, so it keeps to the subset described there. `data` is what
@@ -16,7 +16,7 @@ from __future__ import annotations
 from macros.estimator.advice import advise, changed
 from macros.estimator.architecture import Architecture, architecture_from_config, context_of
 from macros.estimator.beside import beside_step
-from macros.estimator.capacity import Bound, largest_batch, largest_rank, longest_sequence
+from macros.estimator.capacity import Bound, largest_batch, largest_rank, longest_sequence, smallest_number
 from macros.estimator.fit import Estimate, estimate, headroom_for, verdict_for
 from macros.estimator.questions import QUESTIONS, questions_from_keys
 from macros.estimator.recipe import METHODS, Recipe, recipe_from_keys, with_defaults
@@ -104,9 +104,9 @@ def cards_keys(data: dict[str, object], keys: dict[str, object]) -> list[dict[st
 def limits_keys(data: dict[str, object], keys: dict[str, object]) -> dict[str, object]:
     """How far the recipe can be stretched on its card, one key at a time; `gpu` must be given.
 
-    {"longest_sequence", "largest_batch", "largest_rank"}, each {"comfortable", "tight", "most"}: 0 where even the
-    smallest value does not fit so; a value equal to "most" is the end of what is tried and not of memory.
-    largest_rank is None in full fine-tuning. The sequence ends at what the model is made for, where that is known.
+    {"longest_sequence", "largest_batch", "largest_rank", "smallest_number"}, each {"comfortable", "tight", "most"}: 0
+    where even the smallest value does not fit so; a value equal to "most" is the end of what is tried and not of memory.
+    largest_rank is None in full fine-tuning. smallest_number is of cards, 0 where no number is enough. The sequence ends at what the model is made for, where that is known.
     """
     memory = _memory(data, keys)
     architecture = _architecture(data, keys.get("model"), keys.get("config"))
@@ -116,6 +116,7 @@ def limits_keys(data: dict[str, object], keys: dict[str, object]) -> dict[str, o
         "longest_sequence": _bound(longest_sequence(architecture, recipe, memory, _context(data, keys))),
         "largest_batch": _bound(largest_batch(architecture, recipe, memory)),
         "largest_rank": None if rank is None else _bound(rank),
+        "smallest_number": _bound(smallest_number(architecture, recipe, memory)),
     }
 
 

@@ -25,7 +25,7 @@ from macros.recipes import estimate_keys, question
 
 ROOT = Path(__file__).parent.parent
 VERDICTS = {"comfortable": "fits comfortably", "tight": "tight", "does_not_fit": "does not fit"}
-BOUNDS = ("longest_sequence", "largest_batch", "largest_rank")
+BOUNDS = ("longest_sequence", "largest_batch", "largest_rank", "smallest_number")
 
 
 def advice(dataset: Dataset, keys: Mapping[str, Any], alone: bool = True) -> Advice:
@@ -43,6 +43,8 @@ def bound(dataset: Dataset, keys: Mapping[str, Any], name: str) -> Bound | None:
         return estimator_capacity.longest_sequence(asked.architecture, asked.recipe, asked.memory, asked.context)
     if name == "largest_batch":
         return estimator_capacity.largest_batch(asked.architecture, asked.recipe, asked.memory)
+    if name == "smallest_number":
+        return estimator_capacity.smallest_number(asked.architecture, asked.recipe, asked.memory)
     return estimator_capacity.largest_rank(asked.architecture, asked.recipe, asked.memory)
 
 

@@ -50,6 +50,8 @@ BOUNDS = (
     "largest_batch_tight",
     "largest_rank",
     "largest_rank_tight",
+    "smallest_number",
+    "smallest_number_tight",
 )
 
 
@@ -328,6 +330,16 @@ class Run:
     def largest_rank_tight(self) -> int:
         """The same, fitting at all."""
         return self._bound("largest_rank").tight
+
+    @property
+    def smallest_number(self) -> int:
+        """How many of the card are enough for the run to fit comfortably, sharded as the recipe says, else with FSDP."""
+        return self._bound("smallest_number").comfortable
+
+    @property
+    def smallest_number_tight(self) -> int:
+        """The same, fitting at all."""
+        return self._bound("smallest_number").tight
 
     def _bound(self, name: str) -> Bound:
         if self.gpu is None:

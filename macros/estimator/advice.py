@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .architecture import Architecture
-from .capacity import longest_sequence
+from .capacity import MACHINE, divided, longest_sequence
 from .fit import estimate
 from .memory import LENGTH_STEP
 from .recipe import ADAPTER_KEYS, LIMITS, MASTER_KEYS, QLORA_KEYS, Recipe, applicable_keys
@@ -36,6 +36,10 @@ MEASURES = (
     "four_bit",
     "lora",
     "qlora",
+    "offload_optimizer",
+    "offload_params",
+    "sharding",
+    "more_cards",
     "shorter_sequence",
 )
 
@@ -136,6 +140,14 @@ def proposal(
         return _shorter(arch, recipe, memory)
     if name == "lora" or name == "qlora":
         return _adapted(recipe, name, prepare_kbit)
+    if name == "sharding" or name == "more_cards":
+        return _shared(arch, recipe, name, memory)
+    if name == "offload_optimizer" and not recipe.offload_optimizer and recipe.parallelism != "fsdp":
+        plain = recipe.parallelism == "none" or recipe.parallelism == "ddp"
+        return replace(recipe, parallelism="zero2" if plain else recipe.parallelism, offload_optimizer=True)
+    if name == "offload_params" and not recipe.offload_params and recipe.method != "qlora":
+        strategy = "fsdp" if recipe.parallelism == "fsdp" else "zero3"
+        return replace(recipe, parallelism=strategy, offload_optimizer=True, offload_params=True)
     if name == "base_in_16_bits" and recipe.adapted and recipe.base_dtype == "float32":
         wide = recipe.precision == "fp32-autocast" or recipe.precision == "fp32"
         return replace(recipe, base_dtype="bfloat16", precision="bf16-autocast" if wide else recipe.precision)
@@ -186,6 +198,26 @@ def _shorter(arch: Architecture, recipe: Recipe, memory: int | None) -> Recipe |
     return replace(recipe, sequence_length=length)
 
 
+def _shared(arch: Architecture, recipe: Recipe, name: str, memory: int | None) -> Recipe | None:
+    """Divided among the cards there are or the fewest in one machine that are enough; or among more than so far."""
+    weights_divided = recipe.num_gpus > 1 and (recipe.parallelism == "zero3" or recipe.parallelism == "fsdp")
+    if weights_divided != (name == "more_cards"):
+        return None
+    shared = divided(recipe)
+    if shared.parallelism == "zero1" or shared.parallelism == "zero2":
+        shared = replace(shared, parallelism="zero3")
+    numbers = [number for number in (2, 4, MACHINE) if number > recipe.num_gpus or name == "sharding" and number == recipe.num_gpus]
+    if not numbers:
+        return None if name == "more_cards" else shared
+    if memory is None:
+        return replace(shared, num_gpus=numbers[0])
+    for number in numbers:
+        shared = replace(shared, num_gpus=number)
+        if estimate(arch, shared, memory).verdict != "does_not_fit":
+            break
+    return shared
+
+
 def _adapted(recipe: Recipe, method: str, prepare_kbit: bool) -> Recipe | None:
     """The same run with adapters on a frozen base in 16 bits, or in 4 bits."""
     if recipe.method == method or recipe.method == "qlora":
@@ -208,6 +240,8 @@ def changes_between(before: Recipe, after: Recipe) -> dict[str, object]:
     old, new = before.conditions(), after.conditions()
     switched = before.method != after.method
     decided = ("precision", "base_dtype", *ADAPTER_KEYS, *(QLORA_KEYS if after.method == "qlora" else ()))
+    if before.parallelism != after.parallelism:
+        old["num_gpus"] = None  # how many cards belongs to how they share
     applicable = applicable_keys(after.method)
     return {
         key: new[key]

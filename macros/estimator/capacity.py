@@ -1,4 +1,4 @@
-"""How far a recipe can be stretched on a card: the longest sequence, the largest batch, the largest rank that still fit.
+"""How far a recipe can be stretched on a card (longest sequence, largest batch and rank), and how many cards it needs.
 
 A step's memory grows with each of the three, so the largest value is found by doubling until one no longer fits and
 halving the gap from there. What is tried stays near the card's memory, far below what `estimate` takes for a mistake.
@@ -12,6 +12,11 @@ from .architecture import Architecture
 from .fit import estimate
 from .memory import LENGTH_STEP
 from .recipe import LIMITS, Recipe
+
+
+# Verdicts from worst to best.
+RANKS = ("does_not_fit", "tight", "comfortable")
+MACHINE = 8  # cards in one server; more of them come as further servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,47 @@ def largest_rank(arch: Architecture, recipe: Recipe, memory: int) -> Bound | Non
     return Bound(ranks[found.comfortable], ranks[found.tight], ranks[-1])
 
 
+def smallest_number(arch: Architecture, recipe: Recipe, memory: int) -> Bound:
+    """How many of a card the run needs at least: each up to eight, then whole machines of eight.
+
+    Several cards share the run as the recipe says; where it does not divide anything, as `divided` does. Here 0 means
+    that no number is enough.
+    """
+    numbers = [*range(1, MACHINE), *range(MACHINE, LIMITS["num_gpus"] + 1, MACHINE)]
+    seen = {}
+
+    def rank(place: int) -> int:
+        if place not in seen:
+            cards = numbers[place]
+            shared = replace(divided(recipe), num_gpus=cards) if cards > 1 else on_one_card(recipe)
+            seen[place] = RANKS.index(_verdict(arch, shared, memory))
+        return seen[place]
+
+    found = [_first(len(numbers), lambda place: rank(place) >= least) for least in (2, 1)]
+    comfortable, tight = (numbers[place] if place < len(numbers) else 0 for place in found)
+    return Bound(comfortable, tight, numbers[-1])
+
+
+def divided(recipe: Recipe) -> Recipe:
+    """The recipe with a strategy that divides the weights among cards: FSDP, unless the recipe has one or cannot have that.
+
+    FSDP shards 4-bit weights only in a floating storage dtype.
+    """
+    if recipe.parallelism != "none" and recipe.parallelism != "ddp":
+        return recipe
+    if recipe.precision == "bf16-master":
+        return replace(recipe, parallelism="zero3", num_gpus=max(2, recipe.num_gpus))
+    storage = "bfloat16" if recipe.four_bit and recipe.quant_storage == "uint8" else recipe.quant_storage
+    return replace(recipe, parallelism="fsdp", num_gpus=max(2, recipe.num_gpus), quant_storage=storage)
+
+
+def on_one_card(recipe: Recipe) -> Recipe:
+    """The recipe without what only several cards need; offloading does with one."""
+    if recipe.offload_optimizer or recipe.offload_params:
+        return replace(recipe, num_gpus=1)
+    return replace(recipe, parallelism="none", num_gpus=1, fsdp_version=2)
+
+
 def _verdict(arch: Architecture, recipe: Recipe, memory: int) -> str:
     return estimate(arch, recipe, memory).verdict
 
@@ -68,8 +114,8 @@ def _bound(most: int, verdict) -> Bound:
 
     def rank(count: int) -> int:
         if count not in seen:
-            seen[count] = verdict(count)
-        return ("does_not_fit", "tight", "comfortable").index(seen[count])
+            seen[count] = RANKS.index(verdict(count))
+        return seen[count]
 
     return Bound(_largest(most, lambda count: rank(count) > 1), _largest(most, lambda count: rank(count) > 0), most)
 
@@ -89,3 +135,15 @@ def _largest(most: int, fits) -> int:
         else:
             high = middle
     return low
+
+
+def _first(most: int, fits) -> int:
+    """The first place before `most` that fits, where every later one fits too; `most` if none does."""
+    low, high = -1, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(middle):
+            high = middle
+        else:
+            low = middle
+    return high

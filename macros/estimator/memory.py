@@ -281,6 +281,12 @@ class Step:
             double_quant=False,
             master_gradients=MASTER_GRADIENTS[0],
             checkpoint_offload=False,
+            parallelism="none",
+            num_gpus=1,
+            fsdp_version=2,
+            offload_optimizer=False,
+            offload_params=False,
+            quant_storage="uint8",
         )
         self.decoders = arch.decoders.setdefault((layers.structure, *what_counts_decide(arch, recipe)), {})
         self.stages = {}
