@@ -17,7 +17,7 @@ from macros.run import either
 OUTCOMES = ("ok", "oom")
 VERDICTS = ("comfortable", "tight", "does_not_fit")
 COUNTERS = ("allocated", "reserved", "device")
-_OF_RUN = ("framework", "model_code", "length", "outcome", "reason")
+_OF_RUN = ("framework", "model_code", "length", "outcome", "reason", "num_gpus")
 _RECIPE = tuple(field.name for field in fields(Recipe))
 
 

@@ -293,6 +293,7 @@ Reason = Literal[
     "method_not_modelled",
     "optimizer_not_modelled",
     "quantizer_not_bitsandbytes",
+    "parallelism_not_modelled",
     "length_not_exact",
     "no_allocated_counter",
     "no_figure",
@@ -313,10 +314,11 @@ class Measurement(Record):
     config: Values | None = Field(None, description="shape of a model that is not in data/models.yml")
     recipe: RecipeKeys | None = Field(None, description="recipe keys; none if the estimator cannot express the run")
     gpu: Slug | None = Field(None, description="key of data/gpus.yml, if the source names the card")
+    gpus: Whole | None = Field(None, ge=1, description="cards that took part, if there is no recipe to say so")
     software: dict[str, Text] = Field(min_length=1, description="framework, and libraries with their versions")
     outcome: Literal["ok", "oom", "fits"] = Field("ok", description="fits: it ran, and no figure was published")
     observed: dict[Literal["allocated", "reserved", "device", "unstated"], Whole] = Field(
-        {}, description="peak in bytes by counter; unstated: the source does not say which counter it read"
+        {}, description="peak in bytes of one card by counter; unstated: the source does not say which counter it read"
     )
     published: Text | None = Field(None, description="the figure as the source has it, with its unit")
     length: Literal["packed", "fixed", "longest_sample", "cap", "cap_reached", "unknown"] = Field(
@@ -329,7 +331,12 @@ class Measurement(Record):
     source: Slug
     date: Moment = Field(description="when the run was made or the source was last changed")
 
-    derived: ClassVar = ("framework", "model_code")
+    derived: ClassVar = ("framework", "model_code", "num_gpus")
+
+    @property
+    def num_gpus(self) -> int:
+        """Cards that took part."""
+        return int((self.recipe or {}).get("num_gpus", self.gpus or 1))
 
     @property
     def framework(self) -> str:
@@ -350,6 +357,8 @@ class Measurement(Record):
             raise ValueError(f"counts: needs a length that is one of {', '.join(EXACT_LENGTHS)}")
         if self.model and self.config:
             raise ValueError("config: expected only without model")
+        if self.recipe and self.gpus:
+            raise ValueError("gpus: expected only without recipe, which has num_gpus")
         if not self.model and not self.hub:
             raise ValueError("needs model or hub")
         if self.outcome == "ok" and not self.observed:

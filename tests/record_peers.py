@@ -48,12 +48,12 @@ def runs(dataset: Dataset) -> dict[str, accuracy.Comparison]:
 def described(dataset: Dataset, row: accuracy.Comparison) -> dict[str, Any] | None:
     """A run as the tools take one: shape, recipe, adapted modules; None for what no tool here can describe.
 
-    Mixtures of experts, the framework's own model code, kernels that replace Transformers' and losses without all
-    logits are known to none of them.
+    Mixtures of experts, the framework's own model code, kernels that replace Transformers', losses without all logits
+    and weights that several cards share are known to none of them.
     """
     model, recipe = dataset.models[row.run.model], row.estimate.conditions
     usual = recipe["loss"] == "standard" and recipe["kernels"] == "none" and row.run.model_code == "transformers"
-    if not usual or "num_local_experts" in model.config:
+    if not usual or recipe["num_gpus"] > 1 or "num_local_experts" in model.config:
         return None
     return {"shape": Shape.of(model.config, model.parameters), "recipe": recipe}
 

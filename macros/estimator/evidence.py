@@ -16,13 +16,22 @@ PUBLISHED = (
     "qlora nf4 standard none",
     "qlora nf4 standard foak",
     "qlora nf4 fused foak",
+    "full standard foak fsdp1",
+    "full fused foak fsdp1",
+    "lora standard none fsdp1",
+    "lora standard foak fsdp1",
+    "lora fused foak fsdp1",
+    "qlora nf4 standard none fsdp1",
+    "qlora nf4 standard foak fsdp1",
+    "qlora nf4 fused foak fsdp1",
 )
 
 
 def evidence_for(recipe: Recipe) -> str:
     """ "oracle", "measured" or "arithmetic".
 
-    The simulation runs the standard loss and Transformers' own modules; published runs, beside those, FOAK's.
+    The simulation runs the standard loss and Transformers' own modules, on one card; published runs, beside those,
+    FOAK's, and FSDP's first version.
     """
     plain = (
         recipe.gradient_accumulation_steps == 1
@@ -34,8 +43,11 @@ def evidence_for(recipe: Recipe) -> str:
         and recipe.base_dtype != "float16"
         and not recipe.quantized_inputs_kept
     )
-    if not plain or recipe.parallelism != "none":
+    if not plain or recipe.offload_params or recipe.offload_optimizer:
         return "arithmetic"
+    if recipe.parallelism != "none":
+        divided = recipe.num_gpus > 1 and (recipe.method != "qlora" or recipe.quant_storage != "uint8")
+        return "measured" if divided and settings(recipe) in PUBLISHED else "arithmetic"
     today = recipe.transformers == "5" and recipe.kbit_tables == "float32" and not recipe.use_reentrant
     if today and recipe.loss == "standard" and recipe.kernels == "none":
         return "oracle"
@@ -43,8 +55,13 @@ def evidence_for(recipe: Recipe) -> str:
 
 
 def settings(recipe: Recipe) -> str:
-    """Method, quantisation, loss and kernels in words, by which published runs are grouped."""
+    """Method, quantisation, loss, kernels and strategy in words, by which published runs are grouped."""
     method = recipe.method
     if method == "qlora":
         method = method + " " + recipe.quantization
-    return method + " " + recipe.loss + " " + recipe.kernels
+    strategy = ""
+    if recipe.parallelism == "fsdp":
+        strategy = " fsdp1" if recipe.fsdp_version == 1 else " fsdp2"
+    elif recipe.parallelism != "none":
+        strategy = " " + recipe.parallelism
+    return method + " " + recipe.loss + " " + recipe.kernels + strategy

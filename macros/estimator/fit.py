@@ -9,7 +9,7 @@ from .beside import Beside
 from .compute import flops_per_step
 from .evidence import evidence_for
 from .memory import Moment, moments, profile
-from .ranges import Range, device_range, reserved_range
+from .ranges import Range, device_range, reserved_range, stream_slack
 from .recipe import Recipe
 
 # "Fits comfortably" needs the tensors to stay below this share of the card: Fujii et al. 2024 saw no failure below
@@ -72,8 +72,13 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
     if peak > MOST_BYTES or peak > MOST_IN_SUM // recipe.num_gpus:
         limit = f"more than {MOST_BYTES // 10**12} TB on one GPU"
         raise ValueError(f"micro_batch_size, sequence_length or the sizes in the config are a typing mistake: {limit}")
-    reserved = reserved_range(peak, by_moment["loss"].parts, by_moment["optimizer_step"].parts)
-    device = device_range(reserved)
+    step = by_moment["optimizer_step"].parts
+    streams = 0
+    if recipe.num_gpus > 1 and recipe.parallelism != "ddp":
+        gathered = max(moment.parts.get("gathered_shards", 0) for moment in by_moment.values())
+        streams = stream_slack(gathered, shared.flight, step.get("gradients", 0))
+    reserved = reserved_range(peak, by_moment["loss"].parts, step, streams)
+    device = device_range(reserved, recipe.num_gpus)
     verdict, headroom = None, None
     if memory_bytes is not None:
         verdict = verdict_for(peak, device, memory_bytes, recipe)

@@ -192,12 +192,14 @@ class Profile:
 
     states   candidates by moment
     flops    FLOPs of forward and backward: per token, fixed, per token · length; none for what is no training step
+    flight   bytes of the largest unit that several cards gather
     """
 
     states: list[tuple[str, list[Candidate]]]
     flops: list[float]
     parameters: int
     trainable_parameters: int
+    flight: int = 0
 
 
 def profile(arch: Architecture, recipe: Recipe) -> Profile:
@@ -207,7 +209,9 @@ def profile(arch: Architecture, recipe: Recipe) -> Profile:
     if found is None:
         step = Step(arch, recipe)
         states = [(name, undominated(states)) for name, states in step.states().items()]
-        found = Profile(states, step.flops(), parameter_count(arch), trainable_parameters(arch, recipe))
+        found = Profile(
+            states, step.flops(), parameter_count(arch), trainable_parameters(arch, recipe), step.sharing.flight()
+        )
         arch.profiles[key] = found
     return found
 
@@ -422,7 +426,12 @@ class Step:
             for shape, stage in self.stages.items():
                 above = stage.gradients * layers[index + 1 :].count(shape)
                 base.plus("gradients", 0, self.sharing.reduced(above), 0)
-            self.stack(base, index + 1 if self.recipe.gradient_checkpointing else index)
+            if self.sharing.keeps_inputs():
+                self.stack(base, len(layers))
+                # The gradient that this layer receives is that of the input above.
+                base.plus("checkpoints", max(0, len(layers) - 2 - index) * self.width * self.arch.hidden_size, 0, 0)
+            else:
+                self.stack(base, index + 1 if self.recipe.gradient_checkpointing else index)
             self.shared_gradients(base, index)
             states += among(base.plus_kinds(self.head.saved), self.stage(index).backward, "backward layer")
         return states

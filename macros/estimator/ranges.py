@@ -40,6 +40,10 @@ ROUNDING_PERCENT = 3
 CONTEXT_LOW = 274 * MIB
 CONTEXT_HIGH = 953 * MIB
 
+# NCCL's buffers lie outside of PyTorch's allocator: 544 MB for two A100 with NVLink, 688 MB for more (nccl-2023-964),
+# about 1.6 GB were seen for one communicator (nccl-2023-864).
+NCCL_HIGH = 1_600_000_000
+
 RESTING = ("weights", "adapters", "optimizer_states", "master_weights")
 
 
@@ -51,12 +55,26 @@ class Range:
     high: int
 
 
-def reserved_range(peak: int, loss: dict[str, int], step: dict[str, int]) -> Range:
+def stream_slack(gathered: int, flight: int, gradients: int) -> int:
+    """Bytes that several cards may reserve beside the rest, because the allocator has a pool for each stream.
+
+    Weights are gathered, and gradients reduced, on streams of their own; what these have freed serves no other stream.
+    Two more units may be on their way while the processor runs ahead of the card (FSDP's limit_all_gathers).
+
+    gathered    bytes of gathered weights at their most
+    flight      bytes of the largest unit that is gathered
+    gradients   bytes of reduced gradients
+    """
+    return gathered + 2 * flight + gradients
+
+
+def reserved_range(peak: int, loss: dict[str, int], step: dict[str, int], streams: int = 0) -> Range:
     """Bytes that torch.cuda.max_memory_reserved may report.
 
     peak   bytes of the tensors at the peak
     loss   parts of the moment "loss"
     step   parts of the moment "optimizer_step", among them all that rests during the whole run
+    streams   what several cards may reserve for other streams
     """
     largest = loss.get("logits", 0) + loss.get("loss_tensors", 0)
     trained = step.get("gradients", 0) + step.get("optimizer_temporaries", 0)
@@ -72,9 +90,10 @@ def reserved_range(peak: int, loss: dict[str, int], step: dict[str, int]) -> Ran
         + trained // 100 * TRAINED_SLACK_PERCENT
         + peak // 100 * ROUNDING_PERCENT
     )
-    return Range(peak + CUBLAS_WORKSPACE_LOW, peak + CUBLAS_WORKSPACE_HIGH + slack)
+    return Range(peak + CUBLAS_WORKSPACE_LOW, peak + CUBLAS_WORKSPACE_HIGH + slack + streams)
 
 
-def device_range(reserved: Range) -> Range:
-    """Bytes that nvidia-smi may show for the process: what is reserved, and the CUDA context."""
-    return Range(reserved.low + CONTEXT_LOW, reserved.high + CONTEXT_HIGH)
+def device_range(reserved: Range, cards: int = 1) -> Range:
+    """Bytes that nvidia-smi may show for the process: what is reserved, the CUDA context, and NCCL's buffers."""
+    nccl = NCCL_HIGH if cards > 1 else 0
+    return Range(reserved.low + CONTEXT_LOW, reserved.high + CONTEXT_HIGH + nccl)

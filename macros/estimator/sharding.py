@@ -193,7 +193,9 @@ class Sharing:
         if self.given.offload_optimizer:
             return 0
         if self.zero:
-            return states_of(self.local, self.recipe.optim, 4)
+            size = states_of(self.local, self.recipe.optim, 4)
+            # One flat partition has no rows and columns, which some optimizers save memory by.
+            return size if self.divided else max(size, states_of(self.flat(), self.recipe.optim, 4))
         if self.fsdp:
             return states_of(self.local, self.recipe.optim, 0)
         return optimizer_state_bytes(self.arch, self.recipe)
@@ -204,8 +206,9 @@ class Sharing:
             return master_bytes(self.arch, self.recipe)
         if self.given.offload_optimizer:
             return 0
-        narrow = sum(tensors.count * tensors.copies for tensors in self.trained if tensors.width < 4)
-        return 4 * (share(self.elements, self.cards) if self.divided else narrow)
+        if self.divided or self.recipe.precision == "fp32":
+            return 4 * share(self.elements, self.cards)
+        return 4 * sum(tensors.count * tensors.copies for tensors in self.trained if tensors.width < 4)
 
     def standing_bytes(self) -> int:
         """Bytes of gradients that are alive between two micro steps."""
@@ -236,7 +239,7 @@ class Sharing:
             if self.given.offload_params or self.accumulating or self.full_gradients == 0:
                 return 0
             return share(size, self.cards) * self.local[0].width // self.trained[0].width
-        return 0 if self.strategy == "zero2" or self.strategy == "zero3" else size
+        return 0 if self.divided and (self.strategy == "zero2" or self.strategy == "zero3") else size
 
     def step_gradients(self) -> int:
         """Bytes of gradients that the optimizer reads, beside those that stand."""
@@ -270,7 +273,12 @@ class Sharing:
                 return max(width * part, temporaries_of([Tensors(1, part, 1, 4)], self.recipe))
             # Gradients of the partition, flattened, become float32, and are freed before the step.
             return max(2 * width * part, temporaries_of(self.local, self.recipe))
-        return optimizer_temporary_bytes(self.arch, self.recipe)
+        size = optimizer_temporary_bytes(self.arch, self.recipe)
+        return max(size, temporaries_of(self.flat(), self.recipe)) if self.zero else size
+
+    def flat(self) -> list[Tensors]:
+        """Everything that is trained as one tensor of float32, as DeepSpeed's optimizer sees it."""
+        return [Tensors(1, self.elements, 1, 4)]
 
     # ---- gathered weights and buckets by phase of the step ----
 
@@ -321,6 +329,15 @@ class Sharing:
         # Gradients that are larger than its bucket are copied for their own reduction.
         return self.live(self.embedding, False) + (self.embedding_gradient() if self.strategy == "zero3" else 0)
 
+    def keeps_inputs(self) -> bool:
+        """Whether the inputs of all layers and their gradients stay until the backward is over.
+
+        Version 1 reshards a unit without trained weights by a hook on its inputs, which refers to them in a circle. With
+        reentrant checkpointing these inputs are leaves and hold their gradients (_register_post_backward_reshard_only_hook).
+        """
+        first = self.fsdp and self.given.fsdp_version == 1 and self.divided
+        return first and self.given.adapted and self.given.gradient_checkpointing and self.given.use_reentrant
+
     def prefetched(self, index: int) -> int:
         """The unit before, gathered early; version 1 does so only where autograd has seen its forward."""
         if self.given.fsdp_version == 1:
@@ -351,6 +368,25 @@ class Sharing:
         soon = min(near, len(self.arch.layers)) * self.largest_unit
         return min(size + soon + width * (9 * hidden * hidden // 10), self.gatherable())
 
+    def flight(self) -> int:
+        """Bytes of the largest unit that is gathered at once."""
+        return self.largest_unit if self.fsdp or self.strategy == "zero3" else 0
+
+    def gathered_per_step(self) -> int:
+        """Bytes of weights that a card gathers for one micro step: layers forwards and backwards.
+
+        Version 1 resharded a layer after its recomputation, so that it gathers it a third time where that is reentrant,
+        and keeps its root unit; version 2 keeps the head.
+        """
+        root = self.embedding + self.tail
+        layers = self.gatherable() - root
+        if not self.fsdp:
+            return 2 * layers + 2 * root
+        if self.given.fsdp_version == 1:
+            again = self.given.gradient_checkpointing and self.given.use_reentrant
+            return (3 if again else 2) * layers + root
+        return 2 * layers + 2 * self.embedding + self.tail
+
     def gatherable(self) -> int:
         """Bytes of all weights that can be gathered."""
         total = self.embedding + self.tail
@@ -375,11 +411,12 @@ class Sharing:
     def embedding_gradients(self) -> int:
         """All gradients while those of the embeddings come last, without those that stand."""
         whole = max(self.root_gradients(), self.embedding_gradient())
+        if self.accumulating:
+            return 0
         if self.fsdp:
-            return 0 if self.accumulating else self.reduced(self.full_gradients - whole) + whole
-        if self.strategy == "zero2" or self.strategy == "zero3":
-            return whole
-        return 0 if self.accumulating else self.full_gradients
+            return self.reduced(self.full_gradients - whole) + whole
+        divided = self.divided and (self.strategy == "zero2" or self.strategy == "zero3")
+        return whole if divided else self.full_gradients
 
     def tail_gradients(self) -> int:
         """Bytes of the gradients of final norm and head."""
