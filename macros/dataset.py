@@ -26,6 +26,7 @@ from macros.records import (
     Simulation,
     Source,
     Sourced,
+    Strategy,
     build,
     choices,
 )
@@ -38,7 +39,7 @@ R = TypeVar("R", bound=Record)
 _IN_GB = ("memory", "box")
 _MOST_GB = 100_000
 # What a site can do without; what scripts record over the others among them.
-_OPTIONAL = ("measurements", "simulation", "peers")
+_OPTIONAL = ("measurements", "simulation", "peers", "strategies")
 
 
 class Collection(Generic[R]):
@@ -127,6 +128,7 @@ class Dataset:
     measurements: Collection[Measurement]
     simulation: Collection[Simulation]
     peers: Collection[Peer]
+    strategies: Collection[Strategy]
     documents: dict[str, yamlfile.Document] = field(repr=False)
 
 

@@ -269,6 +269,42 @@ class Preset(Sourced):
         return tuple(("keys", method, name) for method, values in self.keys.items() for name in values)
 
 
+class Strategy(Sourced):
+    """Whether weights stored one way go with a strategy for several GPUs, and what each card then holds of them."""
+
+    weights: Literal["16bit", "nf4_uint8", "nf4_float", "int8"] = Field(
+        description="how the model's own weights are stored; nf4_float: bnb_4bit_quant_storage is a floating dtype"
+    )
+    strategy: Literal["ddp", "zero1", "zero2", "zero3", "fsdp1", "fsdp2"]
+    offload: Literal["none", "optimizer", "params"] = Field("none", description="what waits in the host's memory")
+    works: Literal["yes", "limited", "no"]
+    each_card: Literal["whole", "share", "host"] | None = Field(
+        None, description="what of these weights each card keeps; nothing said where it does not work"
+    )
+    needs: dict[str, Text] = Field({}, description="library → oldest version that the source asks for")
+    limit: (
+        Literal[
+            "integers_left_out",
+            "integers_refused",
+            "no_merge",
+            "offload_needs_more_vram",
+            "offload_spares_host_only",
+            "offload_untested",
+            "paged_8bit_not_saved",
+            "same_dtype",
+            "whole_while_loading",
+        ]
+        | None
+    ) = Field(None, description="what to know about it")
+
+    derived: ClassVar = ("from_version",)
+
+    @property
+    def from_version(self) -> str | None:
+        """The oldest versions in a line."""
+        return ", ".join(f"{library} {version}" for library, version in self.needs.items()) or None
+
+
 class Source(Record):
     """A document that figures and sentences cite."""
 
@@ -410,6 +446,7 @@ KINDS: dict[str, type[Record]] = {
     "measurements": Measurement,
     "simulation": Simulation,
     "peers": Peer,
+    "strategies": Strategy,
 }
 R = TypeVar("R", bound=Record)
 

@@ -403,6 +403,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
             "measurements": dataset.measurements,
             "simulation": dataset.simulation,
             "peers": dataset.peers,
+            "strategies": dataset.strategies,
             "sources": dataset.sources,
         },
         functions={word.__name__: word for word in functions},

@@ -23,6 +23,9 @@ KEYS = list(CATALOGUES["de"])
 SAME_AS_ENGLISH = {
     "de": {
         "column.gpu",
+        "column.gpus",
+        "column.num_gpus",
+        "condition.num_gpus",
         "column.preset",
         "column.optim",
         "column.attention",
@@ -35,6 +38,7 @@ SAME_AS_ENGLISH = {
         "column.version",
         "part.logits",
         "formula.states",
+        "category.hardware",
         "unit.gpus.one",
         "unit.gpus.other",
     },
@@ -60,7 +64,7 @@ SAME_AS_ENGLISH = {
 # Only placeholders, signs and names that no language changes.
 _UNTRANSLATABLE = re.compile(
     r"|\s|[.,:;()%€/×–≈−]|\{\w+\}|\b(GB|GiB|MiB|GB/s|TFLOPS|LoRA|QLoRA|DoRA|Transformers|NVIDIA|AMD|Apple|BF16|ECC|MIG|FlashAttention"
-    r"|PyTorch|SDPA|s|min|h|et|al)\b"
+    r"|PyTorch|SDPA|DDP|FSDP \d|FSDP|ZeRO-\d|LLM\.int8|s|min|h|et|al)\b"
 )
 
 

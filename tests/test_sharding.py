@@ -287,3 +287,32 @@ def test_evidence_of_several_cards():
     assert run(method="lora", num_gpus=2).evidence == "arithmetic"
     assert run(**divided | {"method": "qlora"}).evidence == "arithmetic"
     assert run(**divided | {"method": "qlora"}, quant_storage="bfloat16").evidence == "measured"
+
+
+# ---- what goes together ----
+
+
+def test_the_table_of_strategies_and_the_estimator_agree():
+    """Where the documentation says that a card keeps all, its share, or nothing of the weights, the estimate does too."""
+    methods = {"16bit": {"method": "lora"}, "nf4_uint8": {"method": "qlora"}, "int8": {"method": "qlora", "quantization": "int8"}}
+    methods["nf4_float"] = {"method": "qlora", "quant_storage": "bfloat16"}
+    whole = {stored: run(**keys, prepare_kbit=False).moments["load"].total if "qlora" in keys.values() else
+             run(**keys).moments["load"].total for stored, keys in methods.items()}  # fmt: skip
+    seen = set()
+    for row in data().strategies:
+        if row.works == "no":
+            assert row.limit and row.each_card is None
+            continue
+        keys = methods[row.weights] | {"num_gpus": 16, "parallelism": row.strategy.rstrip("12") if "fsdp" in row.strategy else row.strategy}
+        if "fsdp" in row.strategy:
+            keys["fsdp_version"] = int(row.strategy[-1])
+        if row.weights.startswith("nf4"):
+            keys["prepare_kbit"] = False
+        if row.offload != "none":
+            keys |= {"offload_optimizer": True, "offload_params": row.offload == "params"}
+        held = run(**keys).moments["load"].total
+        # Of 4-bit weights the block constants stay on each card, and 1.05 GB of the tables are of 16 bits.
+        expected = {"whole": (0.5, 1), "share": (0.06, 0.15), "host": (0, 0.1)}[row.each_card]
+        assert expected[0] <= held / whole[row.weights] <= expected[1], row.key
+        seen.add(row.each_card)
+    assert seen == {"whole", "share", "host"}

@@ -99,7 +99,7 @@ SET = '{% set run = estimate(model="llama-3.1-8b", method="qlora", sequence_leng
 
 def test_the_words_are_these(words):
     assert set(words.variables) == {
-        *("models", "gpus", "methods", "presets", "measurements", "simulation", "peers", "sources")
+        *("models", "gpus", "methods", "presets", "measurements", "simulation", "peers", "sources", "strategies")
     }
     assert set(words.functions) == {
         "data_file",
