@@ -25,8 +25,10 @@ test: .venv/locked  ## all tests
 check: .venv/locked  ## all findings in pages and data
 	$(BIN)/python -m macros check
 
-preview: .venv/locked  ## make preview PR=12 COMMIT=abc: the site with a banner, not for search engines
+preview: .venv/locked  ## make preview PR=12 COMMIT=abc BASE=main: the site with a banner, not for search engines, and which figures change
 	PREVIEW_PR=$(or $(PR),$(error say which pull request: make preview PR=12 COMMIT=abc)) PREVIEW_COMMIT=$(COMMIT) $(MKDOCS) build --strict
+	$(if $(BASE),$(BIN)/python -m macros changes --base $(BASE) --site site --page site/preview/changes/index.html \
+		--json site/preview/changes/changes.json || test $$? = 3  # 3: a verdict flipped, which the report says)
 
 compare: .venv/locked .cache/peer/locked  ## our errors in the simulation and those of other tools on measured runs, into data/
 	$(BIN)/python -m tests.record_simulation

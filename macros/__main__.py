@@ -25,6 +25,7 @@ COMMANDS = {
     "check": ("macros.check", "all findings in pages and data"),
     "capacity": ("macros.capacity", "what a card can train, and how far a recipe can be stretched on it"),
     "articles": ("macros.articles", "which translations are current, stale or missing; stamp a reviewed one"),
+    "changes": ("macros.changes", "which published figures differ from those of a commit"),
     "export": ("macros.export", "write data and estimates as files for other programs"),
     "measure": ("macros.measure", "write a script that measures a recipe on a GPU"),
     "measurements": ("macros.measurements", "check a measured record and add it to the data"),

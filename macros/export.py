@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from macros import open_data, portable, recipes, records
+from macros import browser, open_data, portable, recipes, records
 from macros.dataset import Dataset, load
 from macros.estimator.recipe import METHODS
 from macros.findings import DataErrors
@@ -49,13 +49,13 @@ def texts(dataset: Dataset) -> dict[str, str]:
 
 def estimates(dataset: Dataset) -> Iterator[Row]:
     """One row for each model, method, length and batch: conditions, figures, and the verdict for each class of cards."""
-    classes = card_classes(dataset.gpus)
+    classes, known = card_classes(dataset.gpus), portable.data(dataset)
     for model in dataset.models:
         for method in METHODS:
             for length in open_data.LENGTHS:
                 for batch in open_data.BATCHES:
                     keys = {"model": model.key, "method": method, "sequence_length": length, "micro_batch_size": batch}
-                    yield _estimate(dataset, keys, classes)
+                    yield _estimate(dataset, known, keys, classes)
 
 
 def card_classes(gpus: Iterable[Gpu]) -> dict[int, Gpu]:
@@ -67,18 +67,14 @@ def card_classes(gpus: Iterable[Gpu]) -> dict[int, Gpu]:
     return least
 
 
-def _estimate(dataset: Dataset, keys: Mapping[str, Any], classes: Mapping[int, Gpu]) -> Row:
+def _estimate(dataset: Dataset, known: dict[str, Any], keys: Mapping[str, Any], classes: Mapping[int, Gpu]) -> Row:
     found = recipes.result(recipes.estimate_keys(dataset, keys))
     figures = {name: value for name, value in found.items() if name not in ("conditions", "moments", "warnings")}
     idle = {"gpu", *idle_keys(found["conditions"])}
     conditions = {name: None if name in idle else value for name, value in found["conditions"].items() if name != "gpu"}
     row = {**keys, **_flat(conditions), **_flat(figures), "warnings": " | ".join(found["warnings"])}
-    verdict = None
-    for box, gpu in classes.items():
-        if verdict != "comfortable":  # what has room on a card has room on every larger one
-            verdict = recipes.estimate_keys(dataset, {**keys, "gpu": gpu.key}).verdict
-        row[open_data.verdict_column(box)] = verdict
-    return row
+    verdicts = {card["gpu"]: card["verdict"] for card in browser.cards_keys(known, dict(keys))}
+    return row | {open_data.verdict_column(box): verdicts[gpu.key] for box, gpu in classes.items()}
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Row:
@@ -93,13 +89,25 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Row:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Rows as CSV; the columns of all rows, in the order in which they first appear."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    """Rows as CSV."""
+    columns = columns_of(rows)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(columns)
     writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
     return text.getvalue()
+
+
+def columns_of(rows: Iterable[Row]) -> list[str]:
+    """The columns of all rows: each behind the one that it follows in the first row that has it."""
+    columns: list[str] = []
+    for row in rows:
+        before = -1
+        for name in row:
+            if name not in columns:
+                columns.insert(before + 1, name)
+            before = columns.index(name)
+    return columns
 
 
 def _cell(value: Any) -> str:

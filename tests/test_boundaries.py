@@ -36,7 +36,7 @@ KNOW = {
 
 DATA = {"findings", "yamlfile", "records", "dataset", "recipes"}
 # What looks down at everything else: the commands and what they check.
-TOP = {"__main__", "articles", "catalogues", "check", "export", "frontmatter", "links", "models", "pages", "parity", "prose",
+TOP = {"__main__", "articles", "catalogues", "changes", "check", "export", "frontmatter", "links", "models", "pages", "parity", "prose",
        "schemas"}
 
 

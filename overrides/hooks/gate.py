@@ -35,6 +35,8 @@ def on_startup(command: str, dirty: bool) -> None:
     logger = logging.getLogger("mkdocs")
     if _mistakes not in logger.handlers:
         logger.addHandler(_mistakes)
+    # `mkdocs build --quiet` drops warnings before anybody could count them; these are never dropped.
+    logging.getLogger("mkdocs.macros").setLevel(logging.WARNING)
 
 
 @event_priority(200)

@@ -25,8 +25,11 @@ _folder: tempfile.TemporaryDirectory[str] | None = None
 
 
 def _begins(config) -> bool:
-    """Whether this is the build of the first language, which stands for all, in a site that describes the data."""
-    return config.extra["locale"] == SOURCE and not config.extra["serving"] and (Path(config.docs_dir) / PAGE).is_file()
+    """Whether this is the build of the first language, which stands for all, in a site whose page names the files."""
+    page = Path(config.docs_dir) / PAGE
+    if config.extra["locale"] != SOURCE or config.extra["serving"] or not page.is_file():
+        return False
+    return "data_file(" in page.read_text(encoding="utf-8")
 
 
 @event_priority(0)
