@@ -22,15 +22,17 @@ from macros import (
     parity,
     prose,
     schemas,
+    site_record,
     template,
     vocabulary,
 )
 from macros.articles import Versions
 from macros.dataset import Dataset
 from macros.environment import ArticleEnvironment
-from macros.findings import DataErrors, Finding
+from macros.findings import DataErrors, Finding, suggest
 from macros.pages import Page
 from macros.records import Sourced
+from macros.site_record import Site
 
 ROOT = Path(__file__).parent.parent
 # After so many days what somebody looked up is worth looking up again.
@@ -68,6 +70,9 @@ def check(root: Path = ROOT) -> Report:
     lists = report.attempt(lambda: checklist.load(root))
     cited = report.attempt(lambda: citations.load(root, data)) if data else None
     terms = report.attempt(lambda: glossary.load(root))
+    site = report.attempt(lambda: site_record.load(root))
+    if site:
+        report.findings += _offers(site)
     words = report.attempt(lambda: prose.load(root)) or {}
     report.findings += catalogues.findings(root, words)
     report.findings += schemas.findings(root)
@@ -77,7 +82,7 @@ def check(root: Path = ROOT) -> Report:
     found, unreadable = articles.read_all(root)
     report.findings += unreadable
     report.pages = sum(map(len, found.values()))
-    report.rendered = bool(data and lists is not None and cited and terms)
+    report.rendered = bool(data and lists is not None and cited and terms and site)
     environment = ArticleEnvironment(vocabulary.vocabulary(data, root)) if data and report.rendered else None
     boxes = {gpu.box_gb for gpu in data.gpus} if data else None
     report.findings += catalogues.terms(terms or (), boxes, words)
@@ -149,10 +154,31 @@ def _age(day: date, limit: int) -> int | None:
     return age.days if age > timedelta(days=limit) else None
 
 
+def _offers(site: Site) -> Iterator[Finding]:
+    """Offers for categories that no article can have."""
+    for category in site.offers:
+        if category not in frontmatter.categories():
+            line = site.document.line("call_to_action", category)
+            hint = suggest(category, frontmatter.categories())
+            yield Finding(site_record.PATH, line, f"call_to_action: there is no category {category!r}{hint}")
+
+
+def deployable(root: Path = ROOT) -> list[Finding]:
+    """What keeps a site without mistakes from being published: nobody who answers for it."""
+    try:
+        return site_record.missing(site_record.load(root))
+    except DataErrors:
+        return []  # the check itself has told
+
+
 def main(arguments: Sequence[str]) -> int:
     """The command. Returns 1 if anything is wrong; warnings alone are not."""
-    argparse.ArgumentParser(prog="python -m macros check", description=__doc__).parse_args(arguments)
+    parser = argparse.ArgumentParser(prog="python -m macros check", description=__doc__)
+    parser.add_argument("--deploy", action="store_true", help="also refuse what must not be published: an empty operator")
+    options = parser.parse_args(arguments)
     report = check()
+    if options.deploy:
+        report.findings = sorted({*report.findings, *deployable()})
     for finding in report.findings:
         print(finding)
     print(_summary(report))

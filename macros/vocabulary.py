@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 
 from macros import accuracy, amounts, capacity, caption, chart, citations, figures, open_data, readings
 from macros import glossary as glossaries
+from macros import site_record
 from macros import checklist as checklists
 from macros import dots as dot_charts
 from macros import table as tables
@@ -54,6 +55,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
     lists = checklists.load(root)
     cited = citations.load(root, dataset)
     terms = glossaries.load(root)
+    site = site_record.load(root)
     known: dict[str, Any] = {}
     bounds: dict[tuple[str, str], Bound | None] = {}
     advised: dict[str, Advice] = {}
@@ -249,6 +251,16 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         """The terms of one group of `data/glossary.yml`, each with its anchor."""
         return glossaries.glossary(language_of(context), terms, group)
 
+    @pass_context
+    def operator(context: Any) -> Markup:
+        """Who runs the site, from `data/site.yml`."""
+        return site_record.operator(language_of(context), site)
+
+    @pass_context
+    def host(context: Any) -> Markup:
+        """Who serves the pages and keeps the server's logs, from `data/site.yml`."""
+        return site_record.host(language_of(context), site)
+
     # Filters
 
     @pass_context
@@ -376,6 +388,8 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         units_note,
         not_advice,
         glossary,
+        operator,
+        host,
     )
     filters = (
         gb,

@@ -124,6 +124,8 @@ def test_the_words_are_these(words):
         "units_note",
         "not_advice",
         "glossary",
+        "operator",
+        "host",
     }
     assert set(words.filters) == {
         "gb",

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
+from material.plugins.blog.structure import Post
 from mkdocs.plugins import event_priority
 from mkdocs.structure.pages import Page
 from site_pages import CATEGORIES, is_draft, rank
@@ -66,6 +67,7 @@ class Furniture:
     body: str
     minutes: int
     category: str | None
+    published: date | None
     reviewed: date | None
     draft: bool
     stale: str | None
@@ -77,12 +79,16 @@ def on_page_content(content: str, page: Page, config, files) -> str:
     heading = _PERMALINK.sub("", found["text"]) if found else str(page.meta.get("title") or page.title or "")
     reviewed = page.meta.get("reviewed")
     category = page.meta.get("category")
+    minutes = reading_minutes(content, config.extra["locale"])
+    if isinstance(page, Post):
+        page.config.readtime = minutes  # the blog's own count takes tables and code for text
     page.furniture = Furniture(
         heading=heading,
         heading_attributes=found["attributes"] if found else "",
         body=content[found.end():] if found else content,
-        minutes=reading_minutes(content, config.extra["locale"]),
+        minutes=minutes,
         category=category if category in CATEGORIES else None,
+        published=published(page),
         reviewed=reviewed if isinstance(reviewed, date) else None,
         draft=bool(page.file.abs_src_path) and is_draft(page.file.abs_src_path),
         stale=_outdated_source(page, config),
@@ -113,6 +119,8 @@ def on_env(env, config, files):
     known = [page for page in [*env.globals["articles"], *posts] if published(page)]
     env.globals["newest"] = sorted(known, key=published, reverse=True)[:NEWEST]
     env.globals["article_day"] = published
+    addresses = {page.file.src_uri: page.url for page in pages}
+    env.globals["address_of"] = addresses.get
     return env
 
 

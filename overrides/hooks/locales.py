@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -42,6 +42,8 @@ class _Run:
     docs: Path = Path()
     site: Path = Path()
     address: str = "/"
+    pages: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    """What each language has to read, for those that list the whole site."""
 
 
 _run = _Run()
@@ -84,6 +86,7 @@ def on_config(config):
     blog.post_readtime_words_per_minute = WORDS_PER_MINUTE[locale]
     blog.categories_slugify = _slug
     config.mdx_configs["toc"]["permalink_title"] = words("page.permalink")
+    config.plugins["rss"].config.feed_title = f"{config.site_name}: {words('nav.blog')} ({NAMES[locale]})"
     config.plugins["rss"].config.image = f"{_run.address}assets/images/logo.png"
     if config.extra["preview"]:
         config.plugins["rss"].config.enabled = False
@@ -140,6 +143,11 @@ def on_page_context(context, page, config, nav):
 def on_env(env, config, files):
     env.globals["translations_of"] = functools.partial(_translations, config=config)
     env.globals["words"] = config.extra["words"]
+    _run.pages[config.extra["locale"]] = [
+        {"title": str(page.meta["title"]), "description": str(page.meta["description"]), "address": page.canonical_url}
+        for page in (file.page for file in files.documentation_pages() if file.inclusion.is_included() and file.page)
+        if page.canonical_url and page.meta.get("title") and page.meta.get("description")
+    ]
     return env
 
 
@@ -210,13 +218,13 @@ def _write_root(config) -> None:
     preview = config.extra["preview"]
     facts = {
         "names": NAMES, "messages": everyone, "site_name": config.site_name, "preview": preview,
-        "address": _run.address, "path": urlsplit(_run.address).path, "source": SOURCE,
+        "pages": _run.pages, "address": _run.address, "path": urlsplit(_run.address).path, "source": SOURCE,
     }
-    for name in ("index.html", "404.html", "sitemap.xml", "robots.txt"):
-        if preview and name == "sitemap.xml":
+    for name in ("index.html", "404.html", "sitemap.xml", "robots.txt", "llms.txt"):
+        if preview and name in ("sitemap.xml", "llms.txt"):
             continue
         (_run.site / name).write_text(env.get_template(name).render(facts), encoding="utf-8")
     target = _run.site / "assets"
-    for name in ("stylesheets/root.css", "javascripts/root.js", "images/favicon.svg", "images/logo.png"):
+    for name in ("stylesheets/root.css", "javascripts/root.js", "images/favicon.svg", "images/logo.png", "images/share.png"):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(_run.docs / "assets" / name, target / name)

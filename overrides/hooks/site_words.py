@@ -10,6 +10,7 @@ import importlib
 import sys
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -46,6 +47,13 @@ class Words:
 
     def category(self, key: str) -> str:
         return self._articles().text(f"category.{key}")
+
+    def offer(self, category: str | None) -> Any:
+        """What the operator has an article of a category end with, or None."""
+        self._articles()
+        from macros import site_record
+
+        return site_record.load(PROJECT).offer(category, self.locale)
 
     def reading_time(self, minutes: int) -> str:
         return self._articles().text("unit.reading_time", number=minutes)
