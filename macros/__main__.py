@@ -135,6 +135,7 @@ def readable(found: Estimate) -> str:
         rows.append(("outside the step", amounts(found.beside.events)))
         rows.append(("host RAM", amounts(found.beside.host)))
         rows.append(("disk", amounts(found.beside.disk)))
+    rows += speed(found)
     rows.append(("parameters", f"{found.parameters:,}, trained {found.trainable_parameters:,}"))
     if found.verdict is not None:
         against = "upper" if found.verdict == "comfortable" else "lower"
@@ -146,6 +147,20 @@ def readable(found: Estimate) -> str:
     rows += [("note", sentence) for sentence in result(found)["warnings"]]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
+
+
+def speed(found: Estimate) -> list[tuple[str, str]]:
+    """FLOPs, and where published runs say how fast such a run is, its speed, time and cost."""
+    rows = [("FLOPs per step", f"{found.flops_per_step:.3g} on one GPU")]
+    if found.tokens_per_second is not None:
+        rows.append(("tokens per second", f"{found.tokens_per_second.low:,.0f} to {found.tokens_per_second.high:,.0f}"))
+    elif found.conditions["gpu"] is not None:
+        rows.append(("tokens per second", "unknown: no published run is like this one on its card"))
+    if found.hours is not None:
+        rows.append(("hours", f"{found.hours.low:.1f} to {found.hours.high:.1f}"))
+    if found.cost is not None:
+        rows.append(("cost", f"{found.cost.low:.2f} to {found.cost.high:.2f}, in the money of the price"))
+    return rows
 
 
 def amounts(sizes: Mapping[str, int]) -> str:

@@ -17,7 +17,7 @@ from macros.estimator.advice import advise, changed
 from macros.estimator.architecture import Architecture, architecture_from_config, context_of
 from macros.estimator.beside import beside_step
 from macros.estimator.capacity import Bound, largest_batch, largest_rank, longest_sequence, smallest_number
-from macros.estimator.fit import Estimate, estimate, headroom_for, verdict_for
+from macros.estimator.fit import Estimate, estimate, headroom_for, verdict_for, with_speed
 from macros.estimator.questions import QUESTIONS, questions_from_keys
 from macros.estimator.recipe import METHODS, Recipe, recipe_from_keys, with_defaults
 
@@ -37,10 +37,13 @@ def estimate_keys(data: dict[str, object], keys: dict[str, object]) -> dict[str,
     architecture = _architecture(data, name, keys.get("config"))
     omits = _record(data, "models", name)["omits"] if name is not None else []
     gpu = keys.get("gpu")
-    memory = _record(data, "gpus", gpu)["memory"] if gpu is not None else None
+    card = _record(data, "gpus", gpu) if gpu is not None else None
     recipe = _recipe(data, keys)
-    result = estimate(architecture, recipe, memory)
-    beside = beside_step(architecture, recipe, result.peak_bytes, questions_from_keys(keys))
+    result = estimate(architecture, recipe, card["memory"] if card is not None else None)
+    asked = questions_from_keys(keys)
+    beside = beside_step(architecture, recipe, result.peak_bytes, asked)
+    if card is not None:
+        result = with_speed(result, architecture, recipe, card["tflops"], card["utilisation"].get(recipe.method), asked)
     return {
         "conditions": {"model": name, "gpu": gpu, "preset": _preset(data, keys), **result.conditions},
         "warnings": [*result.warnings, *beside.warnings, *["omits_" + part for part in omits]],
@@ -204,6 +207,9 @@ def _figures(result: Estimate) -> dict[str, object]:
         "flops_per_step": result.flops_per_step,
         "evidence": result.evidence,
     }
+    for name, rate in (("tokens_per_second", result.tokens_per_second), ("hours", result.hours), ("cost", result.cost)):
+        if rate is not None:
+            figures[name] = {"low": rate.low, "high": rate.high}
     if result.verdict is not None:
         figures["verdict"] = result.verdict
         figures["headroom_bytes"] = result.headroom_bytes

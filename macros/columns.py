@@ -61,7 +61,9 @@ _KEYS = (
     *amounts.NAMES,
 )  # columns whose values are keys with a message of their own
 _SUMMED = ("part", "purpose")  # columns whose last row, without a name, is the sum
+_ESTIMATED = {"tokens_per_second": figures.rate, "duration": figures.duration, "cost": figures.estimated}  # ranges
 _NUMBERS = (
+    *_ESTIMATED,
     *_GB,
     *_UNITS,
     *_BYTES,
@@ -168,6 +170,8 @@ def _writer(language: Language, column: Column) -> Callable[[Any], Markup]:
         return lambda value: figures.count(language, value)
     if name in _DAYS:
         return lambda value: escape(language.moment(str(value)))
+    if name in _ESTIMATED:
+        return lambda value: _ESTIMATED[name](language, value)
     if name == "verdict":
         return lambda value: figures.verdict(language, value)
     if name in _KEYS:

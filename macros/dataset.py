@@ -27,6 +27,8 @@ from macros.records import (
     Source,
     Sourced,
     Strategy,
+    Throughput,
+    Utilisation,
     build,
     choices,
 )
@@ -39,7 +41,7 @@ R = TypeVar("R", bound=Record)
 _IN_GB = ("memory", "box")
 _MOST_GB = 100_000
 # What a site can do without; what scripts record over the others among them.
-_OPTIONAL = ("measurements", "simulation", "peers", "strategies")
+_OPTIONAL = ("measurements", "simulation", "peers", "strategies", "utilisations", "throughputs")
 
 
 class Collection(Generic[R]):
@@ -129,7 +131,16 @@ class Dataset:
     simulation: Collection[Simulation]
     peers: Collection[Peer]
     strategies: Collection[Strategy]
+    utilisations: Collection[Utilisation]
+    throughputs: Collection[Throughput]
     documents: dict[str, yamlfile.Document] = field(repr=False)
+
+    def utilisation(self, gpu: str, method: str) -> tuple[float, float] | None:
+        """The share of its peak rate that a card reaches with a method, low and high; None if no published run says."""
+        for record in self.utilisations:
+            if gpu in record.gpus and method in record.methods:
+                return record.low, record.high
+        return None
 
 
 def today() -> date:
@@ -208,9 +219,15 @@ def _references(dataset: Dataset, unread: AbstractSet[str]) -> Iterator[Finding]
                     if says := _unknown(source, "sources", known):
                         yield finding("sources", covered, says=says)
                 yield from _coverage(record, finding)
-            if isinstance(record, (Peer, Measurement)):
+            if isinstance(record, Utilisation):
+                for place, gpu in enumerate(record.gpus):
+                    if says := _unknown(gpu, "gpus", known):
+                        yield finding("gpus", place, says=says)
+                if record.low > record.high:
+                    yield finding("low", says=f": {record.low} is above high {record.high}")
+            if isinstance(record, (Peer, Measurement, Throughput)):
                 columns = (("model", "models"), ("gpu", "gpus"), ("source", "sources"))
-                for column, target in columns if isinstance(record, Measurement) else columns[2:]:
+                for column, target in columns[2:] if isinstance(record, Peer) else columns:
                     if says := _unknown(getattr(record, column), target, known):
                         yield finding(column, says=says)
 
@@ -268,10 +285,11 @@ def _recipes(dataset: Dataset) -> Iterator[Finding]:
             defaults = {key: value for key, value in preset.defaults(method).items() if key in applicable_keys(method)}
             sections = [(preset.key, "keys", section) for section in (method, "all")]
             yield from _refused(document, sections, {"method": method, **defaults})
-    document = dataset.documents["measurements"]
-    for measurement in dataset.measurements:
-        if measurement.recipe is not None:
-            yield from _refused(document, [(measurement.key, "recipe")], measurement.recipe)
+    for name in ("measurements", "throughputs"):
+        document = dataset.documents[name]
+        for run in getattr(dataset, name):
+            if run.recipe is not None:
+                yield from _refused(document, [(run.key, "recipe")], run.recipe)
 
 
 def _refused(document: yamlfile.Document, places: list[tuple[str, ...]], keys: dict[str, Any]) -> Iterator[Finding]:

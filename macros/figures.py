@@ -70,6 +70,8 @@ def headline(language: Language, value: Any) -> Markup:
 
 
 def number(language: Language, value: Any, decimals: int | None = None) -> Markup:
+    if is_range(value):
+        return estimated(language, value)
     worth = exact(value)
     return figure(machine(worth), language.number(worth, decimals))
 
@@ -102,7 +104,30 @@ def bytes_(language: Language, value: Any, key: str = "unit.bytes") -> Markup:
     return figure(machine(worth), language.bytes(worth, key))
 
 
+def rate(language: Language, value: Any) -> Markup:
+    """Tokens per second, a range."""
+    return figure(_ends(value), language.rate(value.low, value.high))
+
+
+def estimated(language: Language, value: Any) -> Markup:
+    """A range of plain numbers, two significant digits each."""
+    number = language.range(language.significant(value.low), language.significant(value.high))
+    return figure(_ends(value), number)
+
+
+def _ends(value: Any) -> str:
+    if not is_range(value):
+        raise ValueError(
+            "no published run is like this one on its card, so that it has no speed"
+            if value is None
+            else f"expected a range, got {value!r}"
+        )
+    return f"{machine(exact(value.low))}..{machine(exact(value.high))}"
+
+
 def duration(language: Language, seconds: Any) -> Markup:
+    if seconds is None or is_range(seconds):
+        return figure(_ends(seconds), language.duration_range(seconds.low, seconds.high))
     if isinstance(seconds, Fraction):
         seconds = float(seconds)
     worth = exact(seconds)

@@ -6,6 +6,7 @@ browser runs too; marks, units and phrases come from `messages/<code>.yml`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -160,6 +161,22 @@ class Language:
         if hours == 0:
             return self.text("duration.minutes", minutes=minutes)
         return self.text("duration.hours", hours=self.number(hours), minutes=minutes)
+
+    def significant(self, value: float) -> str:
+        """An estimated number ≥ 0 with two significant digits."""
+        # A thousandth is enough for what is printed.
+        return units.significant_text(math.floor(value * 1000 + 0.5), 1000, 2, self._decimal, self._group)
+
+    def rate(self, low: float, high: float) -> str:
+        """Tokens per second, as a range."""
+        return self.text("unit.tokens_per_second", number=self.range(self.significant(low), self.significant(high)))
+
+    def duration_range(self, low: float, high: float) -> str:
+        """An estimated span of time between two numbers of seconds, in the unit that fits the longer one."""
+        unit = units.time_unit(high)
+        name = {units.SECOND: "seconds", units.MINUTE: "minutes", units.HOUR: "hours", units.DAY: "days"}[unit]
+        number = self.range(self.significant(low / unit), self.significant(high / unit))
+        return self.plural(f"span.{name}", 1 if number == "1" else Fraction(high), number=number)
 
     def ordinal(self, number: int) -> str:
         return self.text(f"ordinal.{self._locale.ordinal_form(number)}", number=number)

@@ -36,6 +36,7 @@ from typing import Any
 
 from macros.dataset import Dataset, load
 from macros.estimator import architecture_from_config
+from macros.estimator.recipe import METHODS
 from macros.expressions import literal
 from macros.findings import DataErrors
 from macros.translator import translate
@@ -90,7 +91,17 @@ def data(dataset: Dataset) -> dict[str, Any]:
             for model in dataset.models
         },
         "gpus": {
-            gpu.key: {"name": gpu.name, "vendor": gpu.vendor, "segment": gpu.segment, "memory": gpu.memory, "box": gpu.box}
+            gpu.key: {
+                "name": gpu.name,
+                "vendor": gpu.vendor,
+                "segment": gpu.segment,
+                "memory": gpu.memory,
+                "box": gpu.box,
+                "tflops": gpu.bf16_tflops,
+                "utilisation": {
+                    method: list(share) for method in METHODS if (share := dataset.utilisation(gpu.key, method)) is not None
+                },
+            }
             for gpu in dataset.gpus
         },
         "presets": {

@@ -21,6 +21,7 @@ from macros.estimator import (
     estimate,
     questions_from_keys,
     recipe_from_keys,
+    with_speed,
 )
 from macros.estimator.architecture import context_of
 from macros.estimator.recipe import with_defaults
@@ -44,7 +45,11 @@ def estimate_keys(dataset: Dataset, keys: Mapping[str, Any]) -> Estimate:
     preset, complete = _preset(dataset, keys.get("preset"), given)
     recipe = recipe_from_keys(complete)
     result = estimate(architecture, recipe, gpu.memory if gpu else None)
-    beside = beside_step(architecture, recipe, result.peak_bytes, questions_from_keys(dict(keys)))
+    asked = questions_from_keys(dict(keys))
+    beside = beside_step(architecture, recipe, result.peak_bytes, asked)
+    if gpu is not None:
+        utilisation = dataset.utilisation(gpu.key, recipe.method)
+        result = with_speed(result, architecture, recipe, gpu.bf16_tflops, utilisation, asked)
     names = {"model": keys.get("model"), "gpu": gpu.key if gpu else None, "preset": preset}
     warnings = (*result.warnings, *beside.warnings, *(f"omits_{part}" for part in omits))
     return replace(result, conditions={**names, **result.conditions}, warnings=warnings, beside=beside)
@@ -103,6 +108,9 @@ def result(estimate: Estimate) -> dict[str, Any]:
     if estimate.beside is not None:
         beside = estimate.beside
         answer |= {"events": beside.events, "host_bytes": beside.host, "disk_bytes": beside.disk}
+    for name in ("tokens_per_second", "hours", "cost"):
+        if (rate := getattr(estimate, name)) is not None:
+            answer[name] = {"low": rate.low, "high": rate.high}
     if estimate.verdict is not None:
         answer |= {"verdict": estimate.verdict, "headroom_bytes": estimate.headroom_bytes}
     return answer

@@ -437,6 +437,35 @@ class Peer(Record):
     )
 
 
+class Utilisation(Sourced):
+    """The share of a card's peak rate that training reaches, as published runs show it, for some cards and methods.
+
+    Counted are the estimator's FLOPs, with recomputation, against dense bf16.
+    """
+
+    gpus: tuple[Slug, ...] = Field(min_length=1, description="keys of data/gpus.yml: one generation and segment")
+    methods: tuple[MethodKey, ...] = Field(min_length=1)
+    low: Number = Field(gt=0, le=1, description="of the slowest run that the range rests on, rounded down")
+    high: Number = Field(gt=0, le=1, description="of the fastest, rounded up")
+
+
+class Throughput(Record):
+    """A published speed of a run whose recipe is known."""
+
+    gpu: Slug
+    model: Slug | None = Field(None, description="key of data/models.yml")
+    config: Values | None = Field(None, description="shape of a model that is not in data/models.yml")
+    recipe: RecipeKeys = Field(min_length=1, description="recipe keys, the number of GPUs among them")
+    tokens_per_second: Number = Field(gt=0, le=10**9, description="of all GPUs together")
+    published: Text = Field(description="the figure as its source has it")
+    used: Literal["range", "check", "neither"] = Field(
+        description="range: data/utilisations.yml rests on it; check: held apart to judge that"
+    )
+    reason: Text | None = Field(None, description="why it serves neither")
+    source: Slug
+    date: Moment
+
+
 KINDS: dict[str, type[Record]] = {
     "sources": Source,
     "models": Model,
@@ -447,6 +476,8 @@ KINDS: dict[str, type[Record]] = {
     "simulation": Simulation,
     "peers": Peer,
     "strategies": Strategy,
+    "utilisations": Utilisation,
+    "throughputs": Throughput,
 }
 R = TypeVar("R", bound=Record)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from macros.amounts import Amounts, DiskRow, EventRow, HostRow
-from macros.estimator import PARTS, Beside, Estimate, questions_from_keys
+from macros.estimator import PARTS, Beside, Estimate, Rate, questions_from_keys
 from macros.estimator.advice import Advice
 from macros.estimator.capacity import Bound
 from macros.estimator.recipe import MASTER_KEYS, Recipe, applicable_keys
@@ -20,7 +20,7 @@ STATE = ("weights", "adapters", "gradients", "optimizer_states", "master_weights
 _OF_TRAINABLE = ("adapters", "gradients", "optimizer_states", "master_weights")
 _OCCASIONS = ("load", "load_by_each", "training", "save", "resume", "merge")
 _PURPOSES = ("download", "checkpoints", "merged", "dataset")
-_OF_CARD = ("verdict", "headroom", "memory")
+_OF_CARD = ("verdict", "headroom", "memory", "tokens_per_second", "duration", "cost")
 _FIGURES = (
     "peak",
     "per_gpu",
@@ -35,6 +35,9 @@ _FIGURES = (
     "trainable_share",
     "moment",
     "evidence",
+    "tokens_per_second",
+    "duration",
+    "cost",
     "host_peak",
     "download",
     "checkpoint",
@@ -281,7 +284,7 @@ class Run:
     @property
     def checkpoints_kept(self) -> int:
         """Checkpoints that stay on disk."""
-        return questions_from_keys(self.keys)["checkpoints_kept"]
+        return int(questions_from_keys(self.keys)["checkpoints_kept"])
 
     @property
     def host_peak(self) -> int:
@@ -347,6 +350,28 @@ class Run:
         if (found := self._bounds(name)) is None:
             raise ValueError(f"there is no {name} in method {self.recipe['method']}, which trains no adapters")
         return found
+
+    # Time
+
+    @property
+    def tokens_per_second(self) -> Rate | None:
+        """Of all GPUs together; None where no published run is like this one."""
+        return self.estimate.tokens_per_second
+
+    @property
+    def duration(self) -> Rate | None:
+        """Seconds for the data set that the run names (dataset_tokens, epochs)."""
+        hours = self.estimate.hours
+        if hours is None and self.tokens_per_second is not None:
+            raise ValueError("a duration needs dataset_tokens, such as dataset_tokens=50_000_000")
+        return Rate(hours.low * 3600, hours.high * 3600) if hours else None
+
+    @property
+    def cost(self) -> Rate | None:
+        """Cost of that time, in the money of price_per_hour, the price of one GPU."""
+        if self.estimate.cost is None and self.duration is not None:
+            raise ValueError("a cost needs price_per_hour, your own price of one GPU")
+        return self.estimate.cost
 
     # For tables
 

@@ -25,7 +25,7 @@ from macros import dots as dot_charts
 from macros import table as tables
 from macros.dataset import Dataset
 from macros.environment import Words
-from macros.estimator import QUESTIONS, Recipe
+from macros.estimator import QUESTIONS, Rate, Recipe
 from macros.estimator.advice import Advice
 from macros.estimator.capacity import Bound
 from macros.language import Language, load
@@ -124,6 +124,19 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         if name not in advised:
             advised[name] = capacity.advice(dataset, run.keys)
         return measure_rows(run, advised[name])
+
+    @pass_context
+    def duration_of(context: Any, run: Run, dataset_tokens: int, epochs: float = 1) -> Rate | None:
+        """Seconds that the run takes for a data set; a range for `duration`. None where no published run is like it."""
+        (run,) = _one_run(run, "duration_of")
+        return run_of({**run.keys, "dataset_tokens": dataset_tokens, "epochs": epochs}).duration
+
+    @pass_context
+    def cost(context: Any, run: Run, dataset_tokens: int, price_per_hour: float, epochs: float = 1) -> Rate | None:
+        """What that time costs at the author's own price of one GPU, a range for `number`; in the price's money."""
+        (run,) = _one_run(run, "cost")
+        asked = {"dataset_tokens": dataset_tokens, "epochs": epochs, "price_per_hour": price_per_hour}
+        return run_of({**run.keys, **asked}).cost
 
     @pass_context
     def compared(context: Any, runs: Iterable[Measurement], **recipe: Any) -> list[Reading]:
@@ -315,8 +328,13 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
 
     @pass_context
     def duration(context: Any, value: Any) -> Markup:
-        """Seconds as hours and minutes."""
+        """Seconds as hours and minutes; a range of seconds in one unit."""
         return figures.duration(language_of(context), value)
+
+    @pass_context
+    def rate(context: Any, value: Any) -> Markup:
+        """A range of tokens per second."""
+        return figures.rate(language_of(context), value)
 
     @pass_context
     def date(context: Any, value: Day | str, form: str = "long") -> Markup:
@@ -370,6 +388,8 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         compare,
         fits,
         advice,
+        duration_of,
+        cost,
         compared,
         errors,
         ranges,
@@ -402,6 +422,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         bytes_,
         bytes_per_parameter,
         duration,
+        rate,
         date,
         label,
         verdict,
@@ -418,6 +439,8 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
             "simulation": dataset.simulation,
             "peers": dataset.peers,
             "strategies": dataset.strategies,
+            "throughputs": dataset.throughputs,
+            "utilisations": dataset.utilisations,
             "sources": dataset.sources,
         },
         functions={word.__name__: word for word in functions},

@@ -2,11 +2,12 @@
 
 from .architecture import Architecture, architecture_from_config
 from .beside import Beside, beside_step
-from .fit import Estimate, Range, estimate
+from .fit import Estimate, Range, estimate, with_speed
 from .memory import MOMENTS, PARTS, Moment
 from .parameters import parameter_count, trainable_parameters
 from .questions import QUESTIONS, questions_from_keys
 from .recipe import Recipe, recipe_from_keys
+from .speed import Rate
 
 __all__ = [
     "MOMENTS",
@@ -17,6 +18,7 @@ __all__ = [
     "Estimate",
     "Moment",
     "Range",
+    "Rate",
     "Recipe",
     "architecture_from_config",
     "beside_step",
@@ -25,4 +27,5 @@ __all__ = [
     "questions_from_keys",
     "recipe_from_keys",
     "trainable_parameters",
+    "with_speed",
 ]

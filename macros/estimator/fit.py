@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .architecture import Architecture
 from .beside import Beside
@@ -11,6 +11,7 @@ from .evidence import evidence_for
 from .memory import Moment, moments, profile
 from .ranges import Range, device_range, reserved_range, stream_slack
 from .recipe import Recipe
+from .speed import Rate, cost, hours, tokens_per_second
 
 # "Fits comfortably" needs the tensors to stay below this share of the card: Fujii et al. 2024 saw no failure below
 # it in pre-training on A100 and H100.
@@ -33,6 +34,8 @@ class Estimate:
     reserved_bytes   what torch.cuda.max_memory_reserved may report
     device_bytes     what nvidia-smi may show for the process
     flops_per_step   floating-point operations of one optimizer step on one card
+    tokens_per_second   of all cards together; None without a card or without published runs like this one
+    hours, cost      of the data set that somebody asked about, at their price; None where nobody asked
     evidence         "oracle", "measured" or "arithmetic"
     warnings         keys of messages about what is not modelled
     beside           what the run needs outside its step; None where only the step was asked for
@@ -56,6 +59,9 @@ class Estimate:
     verdict: str | None
     headroom_bytes: int | None
     beside: Beside | None = None
+    tokens_per_second: Rate | None = None
+    hours: Rate | None = None
+    cost: Rate | None = None
 
 
 def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None) -> Estimate:
@@ -100,6 +106,28 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
         verdict=verdict,
         headroom_bytes=headroom,
     )
+
+
+def with_speed(
+    result: Estimate,
+    arch: Architecture,
+    recipe: Recipe,
+    tflops: float | None,
+    utilisation: tuple[float, float] | list[float] | None,
+    asked: dict[str, float],
+) -> Estimate:
+    """The estimate with its speed on a card, and the time and cost that somebody asked about.
+
+    tflops, utilisation   of the card, None where nobody knows; `asked` is what questions_from_keys gives
+    """
+    if tflops is None or utilisation is None:
+        return result
+    rate = tokens_per_second(arch, recipe, result.flops_per_step, tflops, utilisation[0], utilisation[1])
+    if rate is None:
+        return result
+    time = hours(rate, asked["dataset_tokens"], asked["epochs"]) if asked["dataset_tokens"] > 0 else None
+    money = cost(time, asked["price_per_hour"], recipe.num_gpus) if time is not None and asked["price_per_hour"] > 0 else None
+    return replace(result, tokens_per_second=rate, hours=time, cost=money)
 
 
 def verdict_for(peak: int, device: Range, memory: int, recipe: Recipe) -> str:

@@ -5,22 +5,26 @@ from __future__ import annotations
 from .disk import CHECKPOINTS_KEPT
 from .wording import shown
 
-QUESTIONS = ("checkpoints_kept", "dataset_tokens")
+QUESTIONS = ("checkpoints_kept", "dataset_tokens", "epochs", "price_per_hour")
 
 # Above these a question is a typing mistake.
-MOST = {"checkpoints_kept": 10_000, "dataset_tokens": 10**14}
-DEFAULTS = {"checkpoints_kept": CHECKPOINTS_KEPT, "dataset_tokens": 0}
+MOST = {"checkpoints_kept": 10_000, "dataset_tokens": 10**14, "epochs": 10_000, "price_per_hour": 10**6}
+DEFAULTS = {"checkpoints_kept": CHECKPOINTS_KEPT, "dataset_tokens": 0, "epochs": 1, "price_per_hour": 0}
+# Those that need not be whole.
+NUMBERS = ("epochs", "price_per_hour")
 
 
-def questions_from_keys(keys: dict[str, object]) -> dict[str, int]:
-    """Every question with its answer, given or by default.
+def questions_from_keys(keys: dict[str, object]) -> dict[str, float]:
+    """Every question with its answer, given or by default; dataset_tokens and price_per_hour are 0 where nobody asked.
 
     Raises ValueError with one sentence that names the key and what is allowed.
     """
     asked = {}
     for key in QUESTIONS:
         value = keys.get(key, DEFAULTS[key])
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0 or value > MOST[key]:
-            raise ValueError(f"{key} must be a whole number from 0 to {MOST[key]}, got {shown(value)}")
+        number = isinstance(value, (int, float)) if key in NUMBERS else isinstance(value, int)
+        if isinstance(value, bool) or not number or not 0 <= value <= MOST[key]:
+            what = "number" if key in NUMBERS else "whole number"
+            raise ValueError(f"{key} must be a {what} from 0 to {MOST[key]}, got {shown(value)}")
         asked[key] = value
     return asked

@@ -169,6 +169,35 @@ def count_text(count, decimal, group):
     return scaled_text(rounded(count, scale, decimals), decimals, True, decimal, group)
 
 
+def significant_text(numerator, denominator, digits, decimal, group):
+    """A ratio ≥ 0 with so many significant digits, also before the decimal mark: 3923 of 1 is 3900, 35 of 10 is 3,5."""
+    whole = rounded(numerator, denominator, 0)
+    step = 1
+    while whole >= step * power_of_ten(digits):
+        step = step * 10
+    if step > 1:
+        return grouped(rounded(numerator, denominator * step, 0) * step, group)
+    decimals = significant_decimals(numerator, denominator, digits)
+    return scaled_text(rounded(numerator, denominator, decimals), decimals, True, decimal, group)
+
+
+SECOND = 1
+MINUTE = 60
+HOUR = 3600
+DAY = 86400
+
+
+def time_unit(seconds):
+    """Seconds of the unit that an estimated time of so many seconds is printed in: from 90 s minutes, from 90 min hours, from 72 h days."""
+    if seconds < 90:
+        return SECOND
+    if seconds < 90 * MINUTE:
+        return MINUTE
+    if seconds < 72 * HOUR:
+        return HOUR
+    return DAY
+
+
 def hours_and_minutes(seconds):
     """Seconds ≥ 0 (whole or not) as [hours, minutes], rounded half up to the minute."""
     minutes = math.floor(seconds / 60 + 0.5)
