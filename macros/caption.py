@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from macros.amounts import Amount
-from macros.estimator import units
+from macros.estimator import questions_from_keys, units
 from macros.estimator.events import EVALUATION_BATCH
 from macros.estimator.fit import COMFORTABLE_PERCENT
 from macros.figures import element
@@ -341,6 +341,21 @@ class Note:
             class_="vg-caption__all",
         )
         return new + folded
+
+
+def speed(language: Language, runs: Sequence[Run], shown: Collection[str]) -> list[str]:
+    """What speeds, times and costs in a table rest on, and the data set that they hold for."""
+    if not {"tokens_per_second", "duration", "cost"} & set(shown):
+        return []
+    said = [language.text("caption.speed")]
+    asked = questions_from_keys(runs[0].keys)
+    if {"duration", "cost"} & set(shown):
+        tokens, epochs = language.count(int(asked["dataset_tokens"])), asked["epochs"]
+        count = int(epochs) if epochs == int(epochs) else Fraction(epochs)
+        said.append(language.plural("caption.dataset", count, tokens=tokens, epochs=language.number(count)))
+    if "cost" in shown:
+        said.append(language.text("caption.price", price=language.number(exact(asked["price_per_hour"]), 2)))
+    return said
 
 
 def _settings(language: Language, runs: Sequence[Run], shown: Collection[str]) -> Settings:

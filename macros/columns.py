@@ -47,7 +47,7 @@ _UNITS: Mapping[str, str] = {
 }
 _BYTES = ("bytes_per_parameter", "weights_bytes_per_parameter", "total_bytes_per_parameter")
 _COUNTS = ("parameters", "trainable_parameters")
-_SHARES = ("share", "of_peak", "trainable_share", "within_2", "within_12", "inside", "width")
+_SHARES = ("low", "high", "share", "of_peak", "trainable_share", "within_2", "within_12", "inside", "width")
 _SIZES = ("median_error", "p95_error", "our_median_error")  # errors of many runs, whatever their direction
 _SIGNED = ("error", "worst_error", "our_worst_error")
 _TALLIES = ("runs", "compared", "refused", "comfortable", "tight", "does_not_fit", "right_moment")

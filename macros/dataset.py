@@ -138,7 +138,7 @@ class Dataset:
     def utilisation(self, gpu: str, method: str) -> tuple[float, float] | None:
         """The share of its peak rate that a card reaches with a method, low and high; None if no published run says."""
         for record in self.utilisations:
-            if gpu in record.gpus and method in record.methods:
+            if gpu in record.cards and method in record.methods:
                 return record.low, record.high
         return None
 
@@ -220,9 +220,9 @@ def _references(dataset: Dataset, unread: AbstractSet[str]) -> Iterator[Finding]
                         yield finding("sources", covered, says=says)
                 yield from _coverage(record, finding)
             if isinstance(record, Utilisation):
-                for place, gpu in enumerate(record.gpus):
+                for place, gpu in enumerate(record.cards):
                     if says := _unknown(gpu, "gpus", known):
-                        yield finding("gpus", place, says=says)
+                        yield finding("cards", place, says=says)
                 if record.low > record.high:
                     yield finding("low", says=f": {record.low} is above high {record.high}")
             if isinstance(record, (Peer, Measurement, Throughput)):

@@ -105,7 +105,9 @@ def bytes_(language: Language, value: Any, key: str = "unit.bytes") -> Markup:
 
 
 def rate(language: Language, value: Any) -> Markup:
-    """Tokens per second, a range."""
+    """Tokens per second: a range, or a published number."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return figure(machine(exact(value)), language.rate(value, value))
     return figure(_ends(value), language.rate(value.low, value.high))
 
 

@@ -56,6 +56,7 @@ def grid(
     note = caption.Note(language, told)
     if cells != ["verdict"]:  # a badge says itself what it is
         note.say(_cells_note(language, cells))
+    note.repeat(*caption.speed(language, runs, cells))
     note.hold_for(runs, (*down, *over))
     if any(name in BOUNDS for name in cells):
         note.repeat(language.text("caption.bounds"))

@@ -443,7 +443,7 @@ class Utilisation(Sourced):
     Counted are the estimator's FLOPs, with recomputation, against dense bf16.
     """
 
-    gpus: tuple[Slug, ...] = Field(min_length=1, description="keys of data/gpus.yml: one generation and segment")
+    cards: tuple[Slug, ...] = Field(min_length=1, description="keys of data/gpus.yml: one generation and segment")
     methods: tuple[MethodKey, ...] = Field(min_length=1)
     low: Number = Field(gt=0, le=1, description="of the slowest run that the range rests on, rounded down")
     high: Number = Field(gt=0, le=1, description="of the fastest, rounded up")

@@ -188,6 +188,7 @@ def _explain(
     if total and (column := next((column for column in columns if column.name == "total"), None)):
         note.say(*caption.rounding(language, column.values))
     if all(isinstance(row, Run) for row in rows):
+        note.repeat(*caption.speed(language, rows, names))
         note.hold_for(rows, names)
     if isinstance(rows[0], Amount):
         note.hold_for_amounts(rows, names)

@@ -64,7 +64,7 @@ def test_speeds_held_apart_are_within_the_factor(dataset: Dataset) -> None:
 def test_ranges_are_those_of_their_runs(dataset: Dataset) -> None:
     """Slowest rounded down, fastest up, to a hundredth; and no wider than a reader can use."""
     for record in dataset.utilisations:
-        runs = [run for run in of(dataset, "range") if run.gpu in record.gpus and run.recipe["method"] in record.methods]
+        runs = [run for run in of(dataset, "range") if run.gpu in record.cards and run.recipe["method"] in record.methods]
         shares = [utilisation(dataset, run) for run in runs]
         assert len(shares) >= 2, record.key
         assert math.floor(min(shares) * 100) / 100 == pytest.approx(record.low), (record.key, shares)
@@ -74,7 +74,7 @@ def test_ranges_are_those_of_their_runs(dataset: Dataset) -> None:
 
 
 def test_no_card_has_two_ranges_for_a_method(dataset: Dataset) -> None:
-    pairs = [(gpu, method) for record in dataset.utilisations for gpu in record.gpus for method in record.methods]
+    pairs = [(gpu, method) for record in dataset.utilisations for gpu in record.cards for method in record.methods]
     assert len(pairs) == len(set(pairs))
 
 

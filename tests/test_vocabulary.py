@@ -99,7 +99,8 @@ SET = '{% set run = estimate(model="llama-3.1-8b", method="qlora", sequence_leng
 
 def test_the_words_are_these(words):
     assert set(words.variables) == {
-        *("models", "gpus", "methods", "presets", "measurements", "simulation", "peers", "sources", "strategies")
+        *("models", "gpus", "methods", "presets", "measurements", "simulation", "peers", "sources", "strategies"),
+        *("throughputs", "utilisations"),
     }
     assert set(words.functions) == {
         "data_file",
@@ -107,6 +108,8 @@ def test_the_words_are_these(words):
         "compare",
         "fits",
         "advice",
+        "duration_of",
+        "cost",
         "table",
         "compared",
         "errors",
@@ -138,6 +141,7 @@ def test_the_words_are_these(words):
         "bytes",
         "bytes_per_parameter",
         "duration",
+        "rate",
         "date",
         "label",
         "verdict",
