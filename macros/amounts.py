@@ -19,6 +19,7 @@ class Amount:
 
     COLUMNS: ClassVar[tuple[str, ...]] = ()
     CAPTION: ClassVar[str] = ""
+    EVIDENCE: ClassVar[str] = "caption.evidence.code"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class EventRow(Amount):
 
     COLUMNS = ("event", "total", "of_peak", "exceeds")
     CAPTION = "caption.events"
+    EVIDENCE = "caption.evidence.events"
 
 
 @dataclass(frozen=True)

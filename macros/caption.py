@@ -326,7 +326,7 @@ class Note:
         kept = language.number(runs[0].checkpoints_kept)
         mapped = language.gb(runs[0].host.mapped)
         self.repeat(language.text(rows[0].CAPTION, kept=kept, mapped=mapped, batch=language.number(EVALUATION_BATCH)))
-        evidence = to_accuracy(language.text("caption.evidence.code"), "arithmetic")
+        evidence = to_accuracy(language.text(rows[0].EVIDENCE), "arithmetic")
         self._whole.append(evidence)
         self._new.append(evidence)
 

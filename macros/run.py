@@ -261,6 +261,12 @@ class Run:
         rows = (EventRow(self, size, name, Fraction(size, self.peak), size > self.peak) for name, size in sizes.items())
         return Amounts(sizes, rows)
 
+    def kept_logits(self, tokens: int) -> int:
+        """Bytes of logits that stay on the card while so many tokens are evaluated with compute_metrics."""
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 1:
+            raise ValueError(f"kept_logits takes a whole number of tokens, at least 1, got {tokens!r}")
+        return self._beside.kept_logits * tokens
+
     @property
     def host(self) -> Amounts:
         """The host's memory by occasion: `run.host.peak`, or rows for a table."""

@@ -208,6 +208,19 @@ def test_a_run_reads_like_its_estimate(value):
     assert run.verdict in ("comfortable", "tight", "does_not_fit")
 
 
+def test_what_lies_beside_the_step_has_names_and_rows(value, say):
+    run = value('estimate(model="llama-3.1-8b", method="qlora", checkpoints_kept=1, dataset_tokens=1000000)')
+    assert run.disk.download == run.download == 16_060_522_496
+    assert run.disk.checkpoints == 2 * run.checkpoint
+    assert [row.purpose for row in run.disk] == ["download", "checkpoints", "merged", "dataset", ""]
+    assert run.host.peak == max(row.total for row in run.host) == run.host_peak
+    assert [row.event for row in run.events if row.exceeds] == ["evaluation", "merge"]
+    assert "evaluation_exceeds_step" in run.warnings
+    assert say('{{ estimate(model="llama-3.1-8b", method="qlora").disk.download | gb }}').endswith(">16.1\u00a0GB</data>")
+    with pytest.raises(ValueError, match="this run has no amount 'peek'"):
+        run.host.peek
+
+
 def test_sixteen_bytes_per_parameter(value, say):
     """Rajbhandari et al. 2020, section 3.1: 2 + 2 + 4 + 8 bytes for Adam in mixed precision."""
     run = value('estimate(model="llama-3.1-8b", method="full", precision="bf16-master")')
@@ -259,6 +272,9 @@ BLOCKS = {
     '"bf16", "ecc", "released", "source"], sort="-memory") }}',
     "parts": SET + '{{ table(run.parts, columns=["part", "formula", "total", "share"]) }}',
     "moments": SET + '{{ table(run.moments, columns=["step", "total", "share"]) }}',
+    "events": SET + '{{ table(run.events, columns=["event", "total", "of_peak", "exceeds"]) }}',
+    "host": SET + '{{ table(run.host, columns=["occasion", "total"]) }}',
+    "disk": SET + '{{ table(run.disk, columns=["purpose", "total"]) }}',
     "parts of runs": '{{ table(compare(model="llama-3.1-8b", method=["full", "lora", "qlora"]), rows="part", '
     'across="method") }}',
     "verdicts": '{{ table(compare(model=["llama-3.1-8b", "qwen2.5-32b"], gpu=["rtx-4090", "h100-sxm"], method=["lora", '

@@ -24,7 +24,7 @@ from .recipe import Recipe
 from .replay import Replay
 from .sharding import Sharing, computed, divides, layer_bytes, root_bytes, stored
 from .states import adapter_bytes, hidden_width, stream_width, table_width, weight_bytes
-from .tape import Tape, Value
+from .tape import CAST, Tape, Value
 
 EVENTS = ("load", "kbit_preparation", "evaluation", "save", "resume", "merge")
 
@@ -223,14 +223,16 @@ def evaluation_profile(arch: Architecture, setting: Recipe) -> Profile:
 
 def forward_states(arch: Architecture, setting: Recipe) -> list:
     """Candidates while a decoder layer runs, and while the head and the loss do."""
+    hidden = hidden_width(setting) * arch.hidden_size
     layers, casts, shared = [], 0, 0
     for shape, count in arch.layer_counts():
         tape = Tape(setting.autocast)
         tape.tag = "layer"
         source = tape.tensor(arch.hidden_size, hidden_width(setting), True)
-        builder = Builder(arch, setting, tape, shape, is_masked(arch, setting, shape))
-        builder.decoder_layer(source)
-        layers += states_without_gradients(tape, source)
+        Builder(arch, setting, tape, shape, is_masked(arch, setting, shape)).decoder_layer(source)
+        tape.hold(source)  # the loop over the layers has it until the layer returns
+        for state in states_without_gradients(tape, source):
+            layers.append(state.plus("weight_casts", 0, -tape.cached_casts, 0))
         # Autocast keeps the casts of trained weights until the whole forward is over.
         casts += tape.cached_casts * count
         if shape.stores:
@@ -244,9 +246,11 @@ def forward_states(arch: Architecture, setting: Recipe) -> list:
     if logits is not None and setting.autocast and logits.width != 4:
         # accelerate's ConvertOutputsToFp32 copies the logits while the originals are still referenced.
         last.append(State({}).plus("logits", (logits.width + 4) * arch.vocab_size, 0, 0))
+    for state in layers:
+        # The model's forward refers to the embeddings' output while the layers run.
+        state.plus("layer_activations", hidden + shared, 0, 0)
     for state in layers + last:
         state.plus("weight_casts", 0, casts, 0)
-        state.plus("layer_activations", shared, 0, 0)
     return [("layers", undominated(layers)), ("loss", undominated(last))]
 
 
@@ -254,6 +258,8 @@ def states_without_gradients(tape: Tape, source: Value) -> list[State]:
     """The states of a forward pass in which autograd keeps nothing."""
     for op in tape.ops:
         op.saved = []
+        if op.output.kind == CAST and tape.autocast and op.inputs[0].requires_grad:
+            op.output.last_use = len(tape.ops) - 1
     replay = Replay(tape, False)
     replay.forward(source, False)
     found = []
@@ -262,10 +268,10 @@ def states_without_gradients(tape: Tape, source: Value) -> list[State]:
     return found
 
 
-def kept_logits_bytes(arch: Architecture, recipe: Recipe, tokens: int) -> int:
-    """Logits that evaluation keeps on the card if compute_metrics asks for them, for so many tokens of the whole set.
+def kept_logits_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """Bytes of logits for each token of the evaluation set, which stay on the card if compute_metrics asks for them.
 
-    float32 under autocast, because accelerate converts outputs. With eval_accumulation_steps they go to the host's
+    float32 under autocast, because accelerate converts outputs. With eval_accumulation_steps they move to the host's
     memory in between. Source: trainer.py evaluation_loop.
     """
-    return tokens * arch.vocab_size * (4 if recipe.autocast or recipe.precision == "fp32" else recipe.weight_bytes)
+    return arch.vocab_size * (4 if recipe.autocast or recipe.precision == "fp32" else recipe.weight_bytes)
