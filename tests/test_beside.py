@@ -79,7 +79,7 @@ def test_kept_logits_outgrow_any_card() -> None:
              "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 256, "vocab_size": 262_144,
              "sliding_window": 1024, "query_pre_attn_scalar": 256, "tie_word_embeddings": True}  # fmt: skip
     estimate = estimate_keys(load(ROOT), {"config": gemma, "method": "lora"})
-    assert Run(estimate, {}, None, None, None).kept_logits(500 * 1024) == 500 * 2**30
+    assert Run(estimate, {}, None, None, None, lambda _: None).kept_logits(500 * 1024) == 500 * 2**30
 
 
 def test_evaluation_is_the_logits_of_eight_sequences_and_what_rests(dataset: Dataset) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from .architecture import Architecture
 from .layers import Builder
-from .memory import Profile, State, input_bytes, is_masked, mask_bytes, undominated
+from .memory import Candidate, State, input_bytes, is_masked, mask_bytes, undominated, what_counts_decide
 from .head import head
 from .parameters import (
     all_linears,
@@ -18,10 +18,10 @@ from .parameters import (
     parameter_count,
     quantized_weights,
     targets,
-    trainable_parameters,
 )
 from .recipe import Recipe
 from .replay import Replay
+from .shapes import LayerShape
 from .sharding import Sharing, computed, divides, layer_bytes, root_bytes, stored
 from .states import adapter_bytes, hidden_width, stream_width, table_width, weight_bytes
 from .tape import CAST, Tape, Value
@@ -201,57 +201,81 @@ def evaluation_bytes(arch: Architecture, recipe: Recipe, sharing: Sharing) -> in
     tokens = setting.tokens
     square = tokens * setting.sequence_length
     ids, tables = input_bytes(arch, setting)
-    gathered = {"layers": sharing.forward_layers(), "loss": sharing.loss_forward()}
-    largest = 0
-    for name, candidates in evaluation_profile(arch, setting).states:
-        for candidate in candidates:
-            size = candidate[0] * tokens + candidate[1] + candidate[2] * square
-            largest = max(largest, size + gathered[name])
-    return ids + tables + mask_bytes(arch, setting) + largest
+    layers, casts = layer_candidates(arch, setting)
+    largest = largest_of(layers, tokens, square) + sharing.forward_layers()
+    head_and_loss = largest_of(loss_candidates(arch, setting), tokens, square) + casts + sharing.loss_forward()
+    return ids + tables + mask_bytes(arch, setting) + max(largest, head_and_loss)
 
 
-def evaluation_profile(arch: Architecture, setting: Recipe) -> Profile:
-    """The states of a forward pass without gradients, made once for all batches and lengths that share them."""
-    rest = setting.sequence_length % 128
-    key = ("evaluation", setting.structure, setting.sequence_length >= arch.sliding_window, rest)
+def largest_of(candidates: list[Candidate], tokens: int, square: int) -> int:
+    """Bytes of the largest state for a batch and a length."""
+    return max(candidate[0] * tokens + candidate[1] + candidate[2] * square for candidate in candidates)
+
+
+def layer_candidates(arch: Architecture, setting: Recipe) -> tuple[list[Candidate], int]:
+    """The states while a decoder layer runs without gradients, and the casts that all layers leave.
+
+    Made once for all batches and lengths that share them, and for all losses.
+    """
+    key = ("evaluation", replace(setting, loss="standard").structure, *what_counts_decide(arch, setting))
     found = arch.profiles.get(key)
     if found is None:
-        found = Profile(forward_states(arch, setting), [], parameter_count(arch), trainable_parameters(arch, setting))
+        found = (undominated(layer_states(arch, setting)), layer_casts(arch, setting))
         arch.profiles[key] = found
     return found
 
 
-def forward_states(arch: Architecture, setting: Recipe) -> list:
-    """Candidates while a decoder layer runs, and while the head and the loss do."""
-    hidden = hidden_width(setting) * arch.hidden_size
-    layers, casts, shared = [], 0, 0
-    for shape, count in arch.layer_counts():
-        tape = Tape(setting.autocast)
-        tape.tag = "layer"
-        source = tape.tensor(arch.hidden_size, hidden_width(setting), True)
-        Builder(arch, setting, tape, shape, is_masked(arch, setting, shape)).decoder_layer(source)
-        tape.hold(source)  # the loop over the layers has it until the layer returns
-        for state in states_without_gradients(tape, source):
-            layers.append(state.plus("weight_casts", 0, -tape.cached_casts, 0))
-        # Autocast keeps the casts of trained weights until the whole forward is over.
-        casts += tape.cached_casts * count
-        if shape.stores:
-            shared += 2 * stream_width(setting) * shape.key_value_size
+def layer_states(arch: Architecture, setting: Recipe) -> list[State]:
+    """All states while a decoder layer runs."""
+    # The model's forward refers to the embeddings' output while the layers run.
+    states, shared = [], hidden_width(setting) * arch.hidden_size
     if arch.per_layer_size:
         shared += stream_width(setting) * arch.per_layer_size * len(arch.layers)
+    for shape, _ in arch.layer_counts():
+        if shape.stores:
+            shared += 2 * stream_width(setting) * shape.key_value_size
+    casts = layer_casts(arch, setting)
+    for shape, _ in arch.layer_counts():
+        tape, source = layer_tape(arch, setting, shape)
+        for state in states_without_gradients(tape, source):
+            state.plus("weight_casts", 0, casts - tape.cached_casts, 0)
+            states.append(state.plus("layer_activations", shared, 0, 0))
+    return states
+
+
+def layer_casts(arch: Architecture, setting: Recipe) -> int:
+    """Bytes of the casts of trained weights, which autocast keeps until the whole forward is over."""
+    total = 0
+    for shape, count in arch.layer_counts():
+        total += layer_tape(arch, setting, shape)[0].cached_casts * count
+    return total
+
+
+def layer_tape(arch: Architecture, setting: Recipe, shape: LayerShape) -> tuple[Tape, Value]:
+    """A decoder layer written down, and its input."""
     tape = Tape(setting.autocast)
+    tape.tag = "layer"
     source = tape.tensor(arch.hidden_size, hidden_width(setting), True)
-    logits = head(Builder(arch, setting, tape, arch.layers[-1], False), source)
-    last = states_without_gradients(tape, source)
-    if logits is not None and setting.autocast and logits.width != 4:
-        # accelerate's ConvertOutputsToFp32 copies the logits while the originals are still referenced.
-        last.append(State({}).plus("logits", (logits.width + 4) * arch.vocab_size, 0, 0))
-    for state in layers:
-        # The model's forward refers to the embeddings' output while the layers run.
-        state.plus("layer_activations", hidden + shared, 0, 0)
-    for state in layers + last:
-        state.plus("weight_casts", 0, casts, 0)
-    return [("layers", undominated(layers)), ("loss", undominated(last))]
+    Builder(arch, setting, tape, shape, is_masked(arch, setting, shape)).decoder_layer(source)
+    tape.hold(source)  # the loop over the layers has it until the layer returns
+    return tape, source
+
+
+def loss_candidates(arch: Architecture, setting: Recipe) -> list[Candidate]:
+    """The states while head and loss run without gradients, made once for all batches and lengths that share them."""
+    key = ("evaluation of the loss", setting.structure)
+    found = arch.profiles.get(key)
+    if found is None:
+        tape = Tape(setting.autocast)
+        source = tape.tensor(arch.hidden_size, hidden_width(setting), True)
+        logits = head(Builder(arch, setting, tape, arch.layers[-1], False), source)
+        states = states_without_gradients(tape, source)
+        if logits is not None and setting.autocast and logits.width != 4:
+            # accelerate's ConvertOutputsToFp32 copies the logits while the originals are still referenced.
+            states.append(State({}).plus("logits", (logits.width + 4) * arch.vocab_size, 0, 0))
+        found = undominated(states)
+        arch.profiles[key] = found
+    return found
 
 
 def states_without_gradients(tape: Tape, source: Value) -> list[State]:

@@ -46,8 +46,9 @@ def host_bytes(arch: Architecture, recipe: Recipe) -> dict[str, int]:
     for name in found:
         peak = max(peak, found[name])
     found["peak"] = peak
-    if recipe.parallelism == "fsdp" and recipe.num_gpus > 1:
-        found["load_by_each"] = processes + load_bytes(arch, recipe, True)
+    each = processes + load_bytes(arch, recipe, True)
+    if each > found["load"]:
+        found["load_by_each"] = each
     found["mapped"] = CHECKPOINT_WIDTH * parameter_count(arch)
     return found
 
