@@ -152,6 +152,8 @@ def readable(found: Estimate) -> str:
 def speed(found: Estimate) -> list[tuple[str, str]]:
     """FLOPs, and where published runs say how fast such a run is, its speed, time and cost."""
     rows = [("FLOPs per step", f"{found.flops_per_step:.3g} on one GPU")]
+    if found.communication_bytes:
+        rows.append(("between the GPUs", f"{gb(found.communication_bytes)} per step, sent and received by each"))
     if found.tokens_per_second is not None:
         rows.append(("tokens per second", f"{found.tokens_per_second.low:,.0f} to {found.tokens_per_second.high:,.0f}"))
     elif found.conditions["gpu"] is not None:

@@ -205,6 +205,7 @@ def _figures(result: Estimate) -> dict[str, object]:
         "parameters": result.parameters,
         "trainable_parameters": result.trainable_parameters,
         "flops_per_step": result.flops_per_step,
+        "communication_bytes": result.communication_bytes,
         "evidence": result.evidence,
     }
     for name, rate in (("tokens_per_second", result.tokens_per_second), ("hours", result.hours), ("cost", result.cost)):

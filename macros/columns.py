@@ -36,6 +36,7 @@ _GB = (
     "checkpoint",
     "host_peak",
     "disk_total",
+    "communication",
     *PARTS,
 )
 _UNITS: Mapping[str, str] = {

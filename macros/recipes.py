@@ -101,6 +101,7 @@ def result(estimate: Estimate) -> dict[str, Any]:
         "parameters": estimate.parameters,
         "trainable_parameters": estimate.trainable_parameters,
         "flops_per_step": estimate.flops_per_step,
+        "communication_bytes": estimate.communication_bytes,
         "conditions": dict(estimate.conditions),
         "evidence": estimate.evidence,
         "warnings": [_sentence(warning) for warning in estimate.warnings],

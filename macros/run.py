@@ -42,6 +42,7 @@ _FIGURES = (
     "download",
     "checkpoint",
     "disk_total",
+    "communication",
     "weights_bytes_per_parameter",
     "total_bytes_per_parameter",
 )
@@ -356,6 +357,11 @@ class Run:
         if (found := self._bounds(name)) is None:
             raise ValueError(f"there is no {name} in method {self.recipe['method']}, which trains no adapters")
         return found
+
+    @property
+    def communication(self) -> int:
+        """Bytes that each card sends, and receives, for one optimizer step."""
+        return self.estimate.communication_bytes
 
     # Time
 

@@ -53,6 +53,7 @@ def test_an_estimate_as_json():
     assert set(result) == {
         "peak_bytes", "per_gpu_bytes", "total_bytes", "moment", "moments", "reserved_bytes", "device_bytes", "parameters", "trainable_parameters",
         "flops_per_step",
+        "communication_bytes",
         "conditions", "evidence", "warnings", "events", "host_bytes", "disk_bytes",
     }  # fmt: skip
     assert result["parameters"] == 8_030_261_248

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from macros import accuracy
 from macros.dataset import load
 from macros.estimator import architecture_from_config, estimate, recipe_from_keys
-from macros.estimator.cards import Number, communication_bytes, offloaded_bytes, smallest_number
+from macros.estimator.cards import communication_bytes, offloaded_bytes
 from macros.records import EXACT_LENGTHS
 
 ROOT = Path(__file__).parent.parent
@@ -119,20 +119,6 @@ def test_bytes_between_the_cards():
     expected = 3 / 4 * 2 * (3 * LLAMA_3_8B - TABLE - 4096)
     assert communication_bytes(model, fsdp) == pytest.approx(expected, rel=1e-6)
     assert communication_bytes(model, recipe_from_keys({"method": "full"})) == 0
-
-
-def test_the_smallest_number_of_cards():
-    """16 bytes a parameter are 128 GB: no single card with 80 GB, and with DDP no number of them."""
-    model, memory = arch("llama-3.1-8b"), 80 * 2**30
-    full = {"method": "full", "precision": "fp32-autocast"}
-    assert smallest_number(model, recipe_from_keys({**full, "parallelism": "ddp"}), memory) == Number(None, None)
-    found = smallest_number(model, recipe_from_keys({**full, "parallelism": "fsdp"}), memory)
-    assert found.tight == 2 and 2 < found.comfortable <= 4
-    for number, verdict in ((found.comfortable - 1, "tight"), (found.comfortable, "comfortable")):
-        recipe = recipe_from_keys({**full, "parallelism": "fsdp", "num_gpus": number})
-        assert estimate(model, recipe, memory).verdict == verdict
-    assert smallest_number(model, recipe_from_keys({"method": "qlora"}), memory) == Number(1, 1)
-    assert smallest_number(model, recipe_from_keys(full), memory) == Number(None, None)
 
 
 # ---- properties ----

@@ -1,61 +1,11 @@
-"""Questions about several cards: how many are enough, what moves to the host, and how much travels between them."""
+"""What several cards move: states to the host's memory, weights and gradients between each other."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from .architecture import Architecture
-from .fit import estimate
-from .recipe import LIMITS, Recipe
+from .recipe import Recipe
 from .sharding import Sharing, share, stored
 from .states import adapter_bytes, states_of, weight_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """The smallest number of cards; None where no number is enough, as each card has to hold more than it can.
-
-    comfortable   with the verdict "comfortable"
-    tight         with "comfortable" or "tight"
-    """
-
-    comfortable: int | None
-    tight: int | None
-
-
-def smallest_number(arch: Architecture, recipe: Recipe, memory: int) -> Number:
-    """The smallest number of cards with so many bytes each, up to 1024, on which a recipe runs by its strategy.
-
-    Without a strategy there is one card only.
-    """
-    most = 1 if recipe.parallelism == "none" else LIMITS["num_gpus"]
-    seen = {}
-
-    def rank(number: int) -> int:
-        if number not in seen:
-            verdict = estimate(arch, replace(recipe, num_gpus=number), memory).verdict
-            seen[number] = ("does_not_fit", "tight", "comfortable").index(verdict)
-        return seen[number]
-
-    return Number(_smallest(most, lambda number: rank(number) > 1), _smallest(most, lambda number: rank(number) > 0))
-
-
-def _smallest(most: int, fits) -> int | None:
-    """The smallest number that fits, where every larger one fits too; one card stands apart, as it has no NCCL."""
-    if fits(1):
-        return 1
-    if most == 1 or not fits(most):
-        return None
-    low, high = 1, 2
-    while not fits(high):
-        low, high = high, min(2 * high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if fits(middle):
-            high = middle
-        else:
-            low = middle
-    return high
 
 
 def offloaded_bytes(arch: Architecture, recipe: Recipe) -> dict[str, int]:

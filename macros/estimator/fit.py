@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from .architecture import Architecture
 from .beside import Beside
+from .cards import communication_bytes
 from .compute import flops_per_step
 from .evidence import evidence_for
 from .memory import Moment, moments, profile
@@ -34,6 +35,7 @@ class Estimate:
     reserved_bytes   what torch.cuda.max_memory_reserved may report
     device_bytes     what nvidia-smi may show for the process
     flops_per_step   floating-point operations of one optimizer step on one card
+    communication_bytes   what each card sends, and receives, for one optimizer step
     tokens_per_second   of all cards together; None without a card or without published runs like this one
     hours, cost      of the data set that somebody asked about, at their price; None where nobody asked
     evidence         "oracle", "measured" or "arithmetic"
@@ -53,6 +55,7 @@ class Estimate:
     parameters: int
     trainable_parameters: int
     flops_per_step: float
+    communication_bytes: int
     conditions: dict[str, object]
     evidence: str
     warnings: tuple[str, ...]
@@ -100,6 +103,7 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
         parameters=shared.parameters,
         trainable_parameters=shared.trainable_parameters,
         flops_per_step=flops_per_step(arch, recipe, shared.flops),
+        communication_bytes=communication_bytes(arch, recipe),
         conditions=recipe.conditions(),
         evidence=evidence_for(recipe),
         warnings=warnings_for(arch, recipe),
