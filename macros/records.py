@@ -272,7 +272,7 @@ class Preset(Sourced):
 class Strategy(Sourced):
     """Whether weights stored one way go with a strategy for several GPUs, and what each card then holds of them."""
 
-    weights: Literal["16bit", "nf4_uint8", "nf4_float", "int8"] = Field(
+    storage: Literal["16bit", "nf4_uint8", "nf4_float", "int8"] = Field(
         description="how the model's own weights are stored; nf4_float: bnb_4bit_quant_storage is a floating dtype"
     )
     strategy: Literal["ddp", "zero1", "zero2", "zero3", "fsdp1", "fsdp2"]

@@ -289,16 +289,16 @@ def test_the_table_of_strategies_and_the_estimator_agree():
         if row.works == "no":
             assert row.limit and row.each_card is None
             continue
-        keys = methods[row.weights] | {"num_gpus": 16, "parallelism": row.strategy.rstrip("12") if "fsdp" in row.strategy else row.strategy}
+        keys = methods[row.storage] | {"num_gpus": 16, "parallelism": row.strategy.rstrip("12") if "fsdp" in row.strategy else row.strategy}
         if "fsdp" in row.strategy:
             keys["fsdp_version"] = int(row.strategy[-1])
-        if row.weights.startswith("nf4"):
+        if row.storage.startswith("nf4"):
             keys["prepare_kbit"] = False
         if row.offload != "none":
             keys |= {"offload_optimizer": True, "offload_params": row.offload == "params"}
         held = run(**keys).moments["load"].total
         # Of 4-bit weights the block constants stay on each card, and 1.05 GB of the tables are of 16 bits.
         expected = {"whole": (0.5, 1), "share": (0.06, 0.15), "host": (0, 0.1)}[row.each_card]
-        assert expected[0] <= held / whole[row.weights] <= expected[1], row.key
+        assert expected[0] <= held / whole[row.storage] <= expected[1], row.key
         seen.add(row.each_card)
     assert seen == {"whole", "share", "host"}
