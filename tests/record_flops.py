@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts the FLOPs of real training steps with torch's own counter and writes tests/oracle/rows/flops.csv.
+"""Counts the FLOPs of real training steps with torch's own counter and writes tests/oracle/flop_rows.csv.
 
 `python tests/record_flops.py [first last]`, with the packages that tests/oracle/README.md lists. The steps are those of
 the oracle, on fake tensors: real models of transformers, real adapters of PEFT, torch.utils.flop_counter.FlopCounterMode.
@@ -27,7 +27,7 @@ import oracle
 import torch
 from torch.utils import flop_counter
 
-ROWS = ROOT / "oracle" / "rows" / "flops.csv"
+ROWS = ROOT / "oracle" / "flop_rows.csv"
 RESULTS = ("flops", "torch_flops", "versions")
 VERSIONS = " ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "peft", "trl", "liger-kernel"))
 aten = torch.ops.aten

@@ -112,10 +112,11 @@ def test_nothing_of_a_template_is_left(site: Path) -> None:
 
 
 def test_figures_are_equal_in_all_languages(pages: dict[str, Page]) -> None:
+    """Whatever their order: a Turkish sentence may name them the other way round."""
     different = {
         name: [len(version.figures) for version in versions]
         for name, versions in shared(pages)
-        if not versions[0].figures == versions[1].figures == versions[2].figures
+        if not sorted(versions[0].figures) == sorted(versions[1].figures) == sorted(versions[2].figures)
     }
     assert different == {}
     assert any(versions[0].figures for _, versions in shared(pages)), "no page carries a computed figure"
@@ -213,4 +214,4 @@ def test_the_site_has_no_build_files(site: Path) -> None:
 def test_the_blog_calls_categories_by_their_name(site: Path) -> None:
     for locale, name in (("de", "Grundlagen"), ("en", "Basics"), ("tr", "Temel bilgiler")):
         page = (site / locale / "blog" / "index.html").read_text(encoding="utf-8")
-        assert re.findall(r'href="category/basics/" class="md-meta__link">([^<]*)</a>', page) == [name]
+        assert set(re.findall(r'<a href="category/basics/">([^<]*)</a>', page)) == {name}
