@@ -247,6 +247,7 @@ def test_driver_figures_of_several_cards_lie_in_their_range():
     assert found.rows >= 32
     assert found.inside >= 0.8
     assert found.width <= 0.45
+    assert accuracy.coverage(several(), "reserved").inside == 1  # of the two runs that publish it
 
 
 def test_figures_of_unknown_counters_lie_between_tensors_and_driver():
