@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from macros import accuracy, dataset, language, readings, template, vocabulary
-from macros.environment import ArticleEnvironment
+from macros import accuracy, dataset, language, readings
 from macros.records import Measurement, build
 from tests.peer_formulas import LINEAR, Shape, gpu_poor, llama_factory, memory_gelato, unsloth_studio
 from tests.record_peers import described, estimates
@@ -22,29 +21,6 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(scope="module")
 def data():
     return dataset.load(ROOT)
-
-
-@pytest.fixture(scope="module")
-def environment(data) -> ArticleEnvironment:
-    return ArticleEnvironment(vocabulary.vocabulary(data, ROOT))
-
-
-@pytest.fixture
-def say(environment):
-    def render(text: str, code: str = "en") -> str:
-        rendered = template.render(text, "docs/en/page.md", environment, locale=code)
-        assert rendered.findings == ()
-        return rendered.text
-
-    return render
-
-
-@pytest.fixture
-def mistakes(environment):
-    def render(text: str) -> list[str]:
-        return [finding.message for finding in template.render(text, "docs/en/page.md", environment, locale="en").findings]
-
-    return render
 
 
 # ---- what scripts recorded ----

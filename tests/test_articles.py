@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from macros import articles, dataset, frontmatter, pages, template, vocabulary, yamlfile
+from macros import articles, frontmatter, pages, template, yamlfile
 from macros.environment import ArticleEnvironment
 from macros.language import CODES
 
@@ -21,11 +21,6 @@ def guide(code: str) -> pages.Page:
 def blocks(code: str) -> dict[str, str]:
     """The code blocks of the guide by their language."""
     return dict(piece.text.split("\n", 1) for piece in guide(code).code_blocks)
-
-
-@pytest.fixture(scope="module")
-def environment() -> ArticleEnvironment:
-    return ArticleEnvironment(vocabulary.vocabulary(dataset.load(ROOT), ROOT))
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -10,16 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from macros import dataset, template, vocabulary
-from macros.environment import ArticleEnvironment
+from macros import template
 
 ROOT = Path(__file__).parent.parent
 HEAD = "---\ntitle: Page\ncategory: guide\n---\n\n"  # the text begins on line 6
-
-
-@pytest.fixture(scope="module")
-def environment():
-    return ArticleEnvironment(vocabulary.vocabulary(dataset.load(ROOT), ROOT))
 
 
 def findings(environment, body: str, head: str = HEAD) -> list[str]:

@@ -3,38 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from macros import dataset, template, vocabulary
-from macros.environment import ArticleEnvironment
-
-ROOT = Path(__file__).parent.parent
-
-
-@pytest.fixture(scope="module")
-def environment():
-    return ArticleEnvironment(vocabulary.vocabulary(dataset.load(ROOT), ROOT))
-
-
-@pytest.fixture
-def say(environment):
-    """Render a text in one language; a mistake in it fails the test."""
-
-    def render(text: str, code: str = "en") -> str:
-        rendered = template.render(text, "docs/en/page.md", environment, locale=code)
-        assert rendered.findings == ()
-        return rendered.text
-
-    return render
-
-
-@pytest.fixture
-def value(environment):
-    """The value of an expression, as it is before it becomes text."""
-    return lambda expression: environment.compile_expression(expression, undefined_to_none=False)(locale="en")
-
+from macros import template
 
 SPEED = '{% set run = estimate(model="llama-3.1-8b", method="qlora", sequence_length=4096, gpu="a100-80gb") %}'
 

@@ -27,36 +27,6 @@ def words() -> Words:
     return vocabulary.vocabulary(dataset.load(ROOT), ROOT)
 
 
-@pytest.fixture(scope="module")
-def environment(words) -> ArticleEnvironment:
-    return ArticleEnvironment(words)
-
-
-@pytest.fixture
-def say(environment):
-    """Render a text in one language; a mistake in it fails the test."""
-
-    def render(text: str, code: str = "en") -> str:
-        rendered = template.render(text, "docs/en/page.md", environment, locale=code)
-        assert rendered.findings == ()
-        return rendered.text
-
-    return render
-
-
-@pytest.fixture
-def value(environment):
-    """The value of an expression, as it is before it becomes text."""
-
-    def compute(expression: str):
-        environment.take_mistakes()
-        result = environment.compile_expression(expression, undefined_to_none=False)(locale="en")
-        assert environment.take_mistakes() == []
-        return result
-
-    return compute
-
-
 def figures(html: str) -> list[str]:
     return re.findall(r'<data class="figure" value="([^"]*)">', html)
 
