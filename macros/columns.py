@@ -73,6 +73,7 @@ _NUMBERS = (
     *_SIZES,
     *_SIGNED,
     *_TALLIES,
+    "factor",
     "context_length",
     "sequence_length",
     "micro_batch_size",
@@ -165,6 +166,8 @@ def _writer(language: Language, column: Column) -> Callable[[Any], Markup]:
         return lambda value: figures.percent(language, value)
     if name in _SIZES or name in _SIGNED:
         return lambda value: figures.deviation(language, value, name in _SIGNED)
+    if name == "factor":
+        return lambda value: figures.number(language, value, 2)
     if name in _TALLIES:
         return lambda value: figures.number(language, value)
     if name in _COUNTS:

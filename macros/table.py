@@ -17,8 +17,9 @@ from macros.language import Language
 from macros.readings import ErrorRow, OutcomeRow, PeerRow, RangeRow, Reading
 from macros.records import Record, Simulation, Source
 from macros.run import BOUNDS, MeasureRow, MomentRow, PartRow, Run, either, runs_of
+from macros.speeds import SpeedRow
 
-_PLAIN_ROWS = (PartRow, MomentRow, MeasureRow, Amount, RangeRow, OutcomeRow, PeerRow)
+_PLAIN_ROWS = (PartRow, MomentRow, MeasureRow, Amount, RangeRow, OutcomeRow, PeerRow, SpeedRow)
 
 
 def table(
@@ -201,6 +202,8 @@ def _explain(
         note.repeat(language.text("caption.errors"))
     if isinstance(rows[0], RangeRow):
         note.repeat(language.text("caption.ranges"), language.text("caption.nearly_full"))
+    if isinstance(rows[0], SpeedRow):
+        note.repeat(language.text("caption.speeds"))
     if isinstance(rows[0], PeerRow):
         note.repeat(language.text("caption.peers", date=language.date(max(row.peer.recorded for row in rows))))
     if isinstance(rows[0], Simulation):

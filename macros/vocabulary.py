@@ -22,6 +22,7 @@ from macros import glossary as glossaries
 from macros import site_record
 from macros import checklist as checklists
 from macros import dots as dot_charts
+from macros import speeds as speed_rows
 from macros import table as tables
 from macros.dataset import Dataset
 from macros.environment import Words
@@ -31,8 +32,9 @@ from macros.estimator.capacity import Bound
 from macros.language import Language, load
 from macros.recipes import REFERENCES, estimate_keys
 from macros.readings import ErrorRow, OutcomeRow, PeerRow, RangeRow, Reading
-from macros.records import Gpu, Measurement, Record, Source, Sourced
+from macros.records import Gpu, Measurement, Record, Source, Sourced, Throughput
 from macros.run import MeasureRow, Run, either, measure_rows, runs_of
+from macros.speeds import SpeedRow
 
 LanguageOf = Callable[[Any], Language]
 _KEYS = (*REFERENCES, *QUESTIONS, *(field.name for field in fields(Recipe)))
@@ -175,6 +177,14 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
     def others(context: Any, rows: Sequence[Reading]) -> list[PeerRow]:
         """Other tools over those of the runs that each can express, the guide over the same ones beside it."""
         return readings.peers_of(_readings(rows, "others"), dataset.peers)
+
+    @pass_context
+    def speeds(context: Any, runs: Iterable[Throughput]) -> list[SpeedRow]:
+        """How often the ranges of speed hold published ones, by card; runs come from `throughputs`."""
+        listed = list(runs)
+        if not listed or not all(isinstance(run, Throughput) for run in listed):
+            raise ValueError('speeds takes published speeds, such as throughputs.where(used="check")')
+        return speed_rows.speeds_of(dataset, listed)
 
     @pass_context
     def dots(context: Any, rows: Sequence[Reading], counter: str = "allocated") -> Markup:
@@ -393,6 +403,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         compared,
         errors,
         ranges,
+        speeds,
         outcomes,
         largest,
         others,

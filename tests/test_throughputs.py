@@ -11,6 +11,7 @@ from macros.dataset import Dataset, load
 from macros.estimator import Estimate
 from macros.estimator.speed import FULL_PASS
 from macros.recipes import estimate_keys
+from macros.speeds import speeds_of
 from macros.records import Throughput
 
 ROOT = Path(__file__).parent.parent
@@ -131,3 +132,17 @@ def test_short_passes_open_the_range_downwards(dataset: Dataset) -> None:
     # FLOPs per token differ by the attention only.
     assert short.low * 4 == pytest.approx(full.low, rel=0.1)
     assert short.high == pytest.approx(full.high, rel=0.1)
+
+
+def test_the_rows_of_speeds_say_what_the_runs_say(dataset: Dataset) -> None:
+    held = of(dataset, "check")
+    rows = speeds_of(dataset, held)
+    assert sum(row.runs for row in rows) == len(held)
+    assert [row.runs for row in rows] == sorted((row.runs for row in rows), reverse=True)
+    for row in rows:
+        factors = [distance(dataset, run) for run in held if run.gpu == row.gpu.key]
+        assert row.factor == max(factors) <= FACTOR
+        assert row.inside * len(factors) == pytest.approx(factors.count(1))
+    unknown = next(run for run in dataset.throughputs if run.used == "range").model_copy(update={"gpu": "t4"})
+    with pytest.raises(ValueError, match="has no range for such a run"):
+        speeds_of(dataset, [unknown])

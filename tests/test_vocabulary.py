@@ -84,6 +84,7 @@ def test_the_words_are_these(words):
         "compared",
         "errors",
         "ranges",
+        "speeds",
         "outcomes",
         "largest",
         "others",
