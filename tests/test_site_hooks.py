@@ -11,7 +11,7 @@ from pathlib import Path
 import furniture
 import locales
 import pytest
-import search_fold
+import search_index
 import security
 import yaml
 
@@ -151,8 +151,10 @@ def test_a_page_that_only_one_folder_names_in_a_link_fails_the_build(project: Pa
 def test_search_index_carries_folded_words(sample_site: Path) -> None:
     index = json.loads((sample_site / "tr" / "search" / "search_index.json").read_text(encoding="utf-8"))
     assert index["config"]["pipeline"] == ["stopWordFilter"] and index["config"]["lang"] == ["tr"]
-    page = next(entry for entry in index["docs"] if entry["location"] == "article/#short-answer")
-    assert {"isik", "olcum", "calisiyor", "istanbul"} <= set(page["fold"].split())
+    entries = {entry["location"]: entry for entry in index["docs"]}
+    assert {"isik", "olcum", "calisiyor", "istanbul"} <= set(entries["article/#short-answer"]["text_folded"].split())
+    assert "isik" in entries["article/"]["title_folded"].split() and entries["article/"]["description"].startswith("IŞIK ve ölçüm:")
+    assert [entries[place].get("boost", 1) for place in ("article/#short-answer", "models/llama-3.1-8b/", "", "blog/first/")] == [1, 0.5, 0.3, 0.3]
 
 
 @pytest.mark.parametrize(
@@ -168,11 +170,15 @@ def test_search_index_carries_folded_words(sample_site: Path) -> None:
     ],
 )
 def test_spellings_that_readers_type(word: str, locale: str, typed: set[str]) -> None:
-    assert typed <= search_fold.spellings(word, locale)
+    assert typed <= search_index.spellings(word, locale)
+
+
+def test_an_amount_is_one_word_too() -> None:
+    assert search_index.folded("<b>24&nbsp;GB</b>, 4 bits, 16 bit", "en") == "16bit 24gb"
 
 
 def test_english_needs_no_other_spellings() -> None:
-    assert search_fold.spellings("naïve", "en") == set()
+    assert search_index.spellings("naïve", "en") == set()
 
 
 def test_reading_time_counts_prose_only() -> None:
