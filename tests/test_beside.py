@@ -289,3 +289,13 @@ def test_more_cards_need_no_more_each(dataset: Dataset, keys: dict[str, Any], pa
 def test_a_wrong_question_is_named(dataset: Dataset, key: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"^{key} must be a whole number from 0 to "):
         answer(dataset, method="lora", **{key: value})
+
+
+def test_a_run_that_cannot_be_loaded_does_not_fit(dataset: Dataset) -> None:
+    """70B in NF4 is about 40 GB and lies whole on every card while it loads: steps of 8 GB on 24 GB cards are of no use."""
+    keys = {"model": "llama-3.3-70b", "method": "qlora", "loss": "chunked", "gpu": "rtx-3090", "parallelism": "fsdp", "num_gpus": 2}
+    keys |= {"quant_storage": "bfloat16", "prepare_kbit": False, "offload_optimizer": True, "offload_params": True}
+    found = estimate_keys(dataset, keys)
+    assert found.peak_bytes < 12e9 and found.beside.events["load"] > 35e9
+    assert found.verdict == "does_not_fit" and found.headroom_bytes < 24e9 - 35e9
+    assert estimate_keys(dataset, {**keys, "gpu": "rtx-6000-ada"}).verdict == "tight"

@@ -39,15 +39,31 @@ def events(arch: Architecture, recipe: Recipe) -> dict[str, int]:
     """Bytes alive on one card at the largest point of each event that this recipe has."""
     sharing = Sharing(arch, recipe)
     resting = resting_bytes(sharing)
-    found = {"load": load_bytes(arch, recipe, sharing)}
-    prepared = stored(recipe)
-    if prepared.upcast and prepared.weight_bytes < 4:
-        found["kbit_preparation"] = kbit_preparation_bytes(arch, prepared)
+    found = before_steps(arch, recipe, sharing)
     found["evaluation"] = resting + evaluation_bytes(arch, recipe, sharing)
     found["save"] = resting + save_bytes(arch, recipe)
     found["resume"] = resting + resume_bytes(recipe, sharing)
     if recipe.adapted:
         found["merge"] = merge_bytes(arch, recipe)
+    return found
+
+
+def before_steps(arch: Architecture, recipe: Recipe, sharing: Sharing) -> dict[str, int]:
+    """Bytes alive on one card in the events that every run goes through before its first step."""
+    found = {"load": load_bytes(arch, recipe, sharing)}
+    prepared = stored(recipe)
+    if prepared.upcast and prepared.weight_bytes < 4:
+        found["kbit_preparation"] = kbit_preparation_bytes(arch, prepared)
+    return found
+
+
+def start_bytes(arch: Architecture, recipe: Recipe) -> int:
+    """The largest peak before the first step; worked out once for all batches and lengths."""
+    key = ("start", recipe.structure)
+    found = arch.profiles.get(key)
+    if found is None:
+        found = max(before_steps(arch, recipe, Sharing(arch, recipe)).values())
+        arch.profiles[key] = found
     return found
 
 

@@ -8,6 +8,7 @@ from .architecture import Architecture
 from .beside import Beside
 from .cards import communication_bytes
 from .compute import flops_per_step
+from .events import start_bytes
 from .evidence import evidence_for
 from .memory import Moment, moments, profile
 from .ranges import Range, device_range, reserved_range, stream_slack
@@ -41,7 +42,7 @@ class Estimate:
     evidence         "oracle", "measured" or "arithmetic"
     warnings         keys of messages about what is not modelled
     beside           what the run needs outside its step; None where only the step was asked for
-    verdict          "comfortable", "tight", "does_not_fit"; None without a card
+    verdict          "comfortable", "tight", "does_not_fit" of step and start; None without a card
     headroom_bytes   the card's memory less the upper device figure, or less the lower one unless comfortable
     """
 
@@ -90,8 +91,9 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
     device = device_range(reserved, recipe.num_gpus)
     verdict, headroom = None, None
     if memory_bytes is not None:
-        verdict = verdict_for(peak, device, memory_bytes, recipe)
-        headroom = headroom_for(device, memory_bytes, verdict)
+        largest, shown = with_start(peak, device, start_bytes(arch, recipe))
+        verdict = verdict_for(largest, shown, memory_bytes, recipe)
+        headroom = headroom_for(shown, memory_bytes, verdict)
     return Estimate(
         peak_bytes=peak,
         per_gpu_bytes=peak,
@@ -132,6 +134,16 @@ def with_speed(
     time = hours(rate, asked["dataset_tokens"], asked["epochs"]) if asked["dataset_tokens"] > 0 else None
     money = cost(time, asked["price_per_hour"], recipe.num_gpus) if time is not None and asked["price_per_hour"] > 0 else None
     return replace(result, tokens_per_second=rate, hours=time, cost=money)
+
+
+def with_start(peak: int, device: Range, start: int) -> tuple[int, Range]:
+    """The step's peak and its device figures, or those before the first step where they are larger.
+
+    Loading and preparation leave no stream or cache behind that would widen the range: what the driver shows beyond the
+    tensors is then what it shows at least in a step.
+    """
+    low = max(device.low, start + device.low - peak)
+    return max(peak, start), Range(low, max(device.high, low))
 
 
 def verdict_for(peak: int, device: Range, memory: int, recipe: Recipe) -> str:
