@@ -298,4 +298,6 @@ def test_a_run_that_cannot_be_loaded_does_not_fit(dataset: Dataset) -> None:
     found = estimate_keys(dataset, keys)
     assert found.peak_bytes < 12e9 and found.beside.events["load"] > 35e9
     assert found.verdict == "does_not_fit" and found.headroom_bytes < 24e9 - 35e9
-    assert estimate_keys(dataset, {**keys, "gpu": "rtx-6000-ada"}).verdict == "tight"
+    assert estimate_keys(dataset, {**keys, "gpu": "rtx-6000-ada"}).verdict == "comfortable"
+    # Version 4 quantised on the card and kept the result in the host's memory, as huggingface-2026-peft-fsdp did on 2 × 24 GB.
+    assert estimate_keys(dataset, {**keys, "transformers": "4.45", "fsdp_version": 1}).verdict == "comfortable"

@@ -114,12 +114,14 @@ def load_bytes(arch: Architecture, recipe: Recipe, sharing: Sharing) -> int:
     """Loading: the weights, and beside them what the last large one goes through.
 
     FSDP and ZeRO-3 divide a model that is not quantised piece by piece, each of them whole for a moment. A quantised
-    one is whole on every card first: Transformers quantises while it loads, before anything is divided.
+    one is whole on every card first since Transformers 5, which quantises while it loads; version 4 moved each matrix to
+    the host's memory once it was quantised.
     Source: accelerate utils/fsdp_utils.py fsdp2_prepare_model, fsdp2_load_full_state_dict; transformers
-    integrations/deepspeed.py _load_state_dict_into_zero3_model.
+    integrations/deepspeed.py _load_state_dict_into_zero3_model; transformers 4.45.2 modeling_utils.py
+    _load_state_dict_into_meta_model.
     """
     divided = recipe.parallelism == "zero3" or recipe.parallelism == "fsdp"
-    if divided and divides(recipe) and recipe.method != "qlora":
+    if divided and divides(recipe) and (recipe.method != "qlora" or recipe.transformers != "5"):
         return sharing.weights() + gathered_bytes(arch, recipe)
     return whole_load_bytes(arch, stored(recipe))
 
