@@ -240,3 +240,9 @@ def test_what_a_card_can_train():
     assert "longest_sequence" in done.stdout and "largest_rank" in done.stdout
     done = run("capacity", "--model", "llama-3.2-1b")
     assert (done.returncode, done.stderr) == (2, "error: gpu is missing; it is a key of data/gpus.yml\n")
+
+
+def test_who_reads_only_the_first_line_sees_no_traceback():
+    command = f"{sys.executable} -m macros capacity --gpu rtx-4090 | head -1"
+    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("model") and done.stderr == ""
