@@ -8,7 +8,8 @@ with its sentence. A part of the estimator that is new is in the script as soon 
 The subset of Python, as strict as equal answers need; anything else is refused with `path:line` and what to write:
 
 statements   def (also inside a def, without nonlocal), class, assignment also to tuples, attributes and items, += and its
-             kin, if, for, while, break, continue, pass, return, del d[k], raise ValueError(…)
+             kin, if, for, while, break, continue, pass, return, del d[k], raise ValueError(…), try with one
+             except ValueError, whose name stands for the sentence
 expressions  + - * / // % ** (whole exponents), comparisons also chained, in, is, and/or/not, conditional, calls with
              keywords, defaults and *args, displays with * and **, comprehensions, lambda, slices without a step or with
              -1, f-strings with {x} and {x!r}
@@ -19,7 +20,7 @@ builtins     abs all any bool dict dict.fromkeys enumerate float id int isinstan
 methods      of strings: endswith join partition removeprefix removesuffix replace rpartition split startswith; of lists:
              append copy count extend index insert pop remove; of dictionaries: copy get items keys pop setdefault update
              values; of sets: add
-imports      math, dataclasses, typing and modules of the estimator, under their own names
+imports      math, dataclasses, typing, modules of the estimator and those of `ENTRIES`, under their own names
 
 Traps that no check sees: a whole float and an int are one number here, arithmetic with a bool throws; ints must stay
 within 2^53 (`script(checked=True)` throws above it, but where float(…) or a float constant says that it is none); generators are evaluated at once; a set has no order, so sort it;
@@ -34,17 +35,32 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from macros.address import shape_of
 from macros.dataset import Dataset, load
-from macros.estimator import architecture_from_config
 from macros.estimator.recipe import METHODS
 from macros.expressions import literal
 from macros.findings import DataErrors
 from macros.translator import translate
 
 ROOT = Path(__file__).parent.parent
-ENTRIES = ("macros/browser.py", "macros/estimator/units.py")
+ENTRIES = ("macros/browser.py", "macros/address.py", "macros/shown.py", "macros/estimator/units.py")
 # Functions that get the data first.
-ASKED = ("estimate_keys", "advice_keys", "changed_keys", "cards_keys", "limits_keys", "capacity_keys")
+ASKED = (
+    "estimate_keys",
+    "advice_keys",
+    "changed_keys",
+    "cards_keys",
+    "limits_keys",
+    "capacity_keys",
+    "read_pairs",
+    "settled_keys",
+    "result_texts",
+    "settings_texts",
+    "advice_texts",
+    "cards_texts",
+    "limits_texts",
+    "capacity_texts",
+)
 
 
 def source(path: str) -> str:
@@ -83,7 +99,7 @@ def data(dataset: Dataset) -> dict[str, Any]:
         "models": {
             model.key: {
                 "name": model.name,
-                "config": _shape(model.config),
+                "config": shape_of(dict(model.config)),
                 "omits": list(model.omits),
                 "context": model.context_length,
                 "history": model.history,
@@ -112,20 +128,6 @@ def data(dataset: Dataset) -> dict[str, Any]:
             for preset in dataset.presets
         },
     }
-
-
-def _shape(config: Any) -> dict[str, Any]:
-    """The part of a configuration that makes the same architecture."""
-    shape = dict(config)
-    wanted = architecture_from_config(shape)
-    for key in config:
-        rest = {name: value for name, value in shape.items() if name != key}
-        try:
-            if architecture_from_config(rest) == wanted:
-                shape = rest
-        except ValueError:
-            continue
-    return shape
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -54,8 +54,9 @@ class Module:
 class Program:
     """All modules that the entries import, in the order in which they must run."""
 
-    def __init__(self, read: Callable[[str], str]) -> None:
+    def __init__(self, read: Callable[[str], str], entries: Sequence[str] = ()) -> None:
         self.read = read
+        self.entries = entries
         self.modules: dict[str, Module] = {}
         self.findings: list[Finding] = []
         self.classes: list[Known] = []
@@ -109,11 +110,13 @@ class Program:
             return
         folder = module.path.rpartition("/")[0] + "/" if node.level else ""
         target = folder + source.replace(".", "/")
-        if node.level > 1 or not target.startswith("macros/estimator/"):
+        if target == "macros/estimator":  # the package: its modules by name
+            source, target = "", "macros/estimator/"
+        if node.level > 1 or not (target.startswith("macros/estimator/") or f"{target}.py" in self.entries):
             self.refuse(
                 module.path,
                 node,
-                f"import of {source or '.'}; only math, dataclasses and the estimator's modules are translated",
+                f"import of {source or '.'}; only math, dataclasses, the estimator's modules and those of portable.ENTRIES are translated",
             )
             return
         if not source:
@@ -197,5 +200,7 @@ def assigned(body: Sequence[ast.AST]) -> set[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
         elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            if isinstance(node, ast.ExceptHandler) and node.name:
+                names.add(node.name)
             names |= assigned(list(ast.iter_child_nodes(node)))
     return names

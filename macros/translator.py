@@ -119,6 +119,15 @@ class Writer(Expressions):
             return self.refuse(node, "else after a loop; write a flag")
         return f"for({self.pattern(node.target, False)} of {self.array(node.iter, True)}){{{self.body(node.body)}}}"
 
+    def _Try(self, node: ast.Try) -> str:
+        """One handler of ValueError, whose name stands for the sentence: only its text may be used."""
+        handler = node.handlers[0] if len(node.handlers) == 1 else None
+        if handler is None or node.orelse or node.finalbody or ast.unparse(handler.type or ast.Pass()) != "ValueError":
+            return self.refuse(node, "try with one `except ValueError`, without else and finally")
+        name = f"{self.scopes[-1][handler.name].js}=$e.message;" if handler.name else ""
+        rest = f"if(!($e instanceof ValueError))throw $e;{name}{self.body(handler.body)}"
+        return f"try{{{self.body(node.body)}}}catch($e){{{rest}}}"
+
     def _FunctionDef(self, node: ast.FunctionDef) -> str:
         """A function inside a function."""
         if node.decorator_list:
@@ -250,7 +259,7 @@ def translate(entries: Sequence[str], read: Callable[[str], str]) -> str:
     It ends by returning an object of the entries' public functions, and `$in_`, which makes plain objects into
     dictionaries. Raises `DataErrors` with every refusal.
     """
-    program = Program(read)
+    program = Program(read, entries)
     modules = [program.load(path) for path in entries]
     code = "\n".join(Writer(program, module).script() for module in program.modules.values())
     if program.findings:

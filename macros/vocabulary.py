@@ -20,6 +20,7 @@ from markupsafe import Markup, escape
 from macros import accuracy, amounts, capacity, caption, chart, citations, figures, open_data, readings
 from macros import glossary as glossaries
 from macros import site_record
+from macros import calculator as calculators
 from macros import checklist as checklists
 from macros import dots as dot_charts
 from macros import speeds as speed_rows
@@ -231,6 +232,15 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         return checklists.checklist(language_of(context), run, name, lists)
 
     @pass_context
+    def calculator(context: Any, **recipe: Any) -> Markup:
+        """The calculator: a small form for one recipe, or without keys the whole one."""
+        language = language_of(context)
+        if not recipe:
+            return calculators.whole_form(language, dataset)
+        run_of(recipe)  # says what is wrong with a key, as everywhere
+        return calculators.small_form(language, dataset, recipe)
+
+    @pass_context
     def headline(context: Any, value: int) -> Markup:
         """Bytes in GB with GiB beside them, for the one figure that answers a question."""
         return figures.headline(language_of(context), value)
@@ -411,6 +421,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         bars,
         dots,
         checklist,
+        calculator,
         headline,
         saved,
         saved_share,

@@ -426,6 +426,7 @@ ALLOWED = {
     "same names as methods of builtins": "class P:\n    def copy(self):\n        return 1\n    def count(self, n):\n        return n\ndef f(x):\n    return [p.copy() for p in (P(), [2], {'a': 1})] + [p.count(3) for p in (P(), [3, 3])]",
     "dataclasses": "from dataclasses import dataclass, field, fields, replace\n@dataclass(frozen=True, slots=True)\nclass P:\n    a: int\n    b: str = 'x'\n    c: dict = field(default_factory=dict, compare=False, repr=False)\ndef f(x):\n    p = P(1)\n    q = replace(p, a=2)\n    p.c['k'] = 1\n    return [p == P(1), p == q, {p: 5}[P(1)], [z.name for z in fields(P)], q.a, q.b, P(1).c, (p, 1) == (P(1), 1), len(dict.fromkeys([p, q, P(1)]))]",
     "changing dataclass": "from dataclasses import dataclass\n@dataclass(slots=True)\nclass P:\n    a: int\n    def grow(self) -> 'P':\n        self.a += 1\n        return self\ndef f(x):\n    return [P(1).grow().a, P(2) == P(1).grow()]",
+    "except": "def g(v):\n    if v < 0:\n        raise ValueError(f'{v} is below 0')\n    return v\ndef f(x):\n    found = []\n    for v in x:\n        try:\n            found.append(g(v))\n        except ValueError as error:\n            found.append(str(error))\n    return found",
     "reserved names": "def f(new):\n    default, function, this, class_ = 1, 2, 3, 4\n    return [new, default, function, this, class_]",
     "annotations": "from __future__ import annotations\nfrom typing import Any\ndef f(x: list[Any] | None) -> Any:\n    y: int = 3\n    z: int\n    return y",
 }
@@ -448,7 +449,9 @@ REFUSED = {
     "a format": "def f(x):\n    return f'{x:.1f}'",
     "a conversion": "def f(x):\n    return f'{x!s}'",
     "% of texts": "def f(x):\n    return '%s'.format(x)",
-    "try": "def f(x):\n    try:\n        return x\n    except ValueError:\n        return 0",
+    "except of all": "def f(x):\n    try:\n        return x\n    except:\n        return 0",
+    "except another error": "def f(x):\n    try:\n        return x\n    except KeyError:\n        return 0",
+    "finally": "def f(x):\n    try:\n        return x\n    except ValueError:\n        return 0\n    finally:\n        x.append(1)",
     "with": "def f(x):\n    with x:\n        return 1",
     "another error": "def f(x):\n    raise KeyError(x)",
     "raise again": "def f(x):\n    raise",

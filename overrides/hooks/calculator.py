@@ -1,0 +1,64 @@
+"""Puts the calculator's scripts into the pages that have a form, and the way to its page into links that begin with `calculator:`.
+
+The estimator's script with the words of the language is made once per language, as `assets/javascripts/estimator.js`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from pathlib import Path
+
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File, Files
+from mkdocs.utils import get_relative_url
+from site_words import macros_of
+
+PAGE = "calculator.md"
+_SCRIPTS = ("assets/javascripts/estimator.js", "assets/javascripts/calculator.js")
+_log = logging.getLogger("mkdocs.hooks.calculator")
+_versions: dict[str, str] = {}
+_address: list[str] = []
+
+
+# After the hook of the languages, which adds the scripts that lie in the repository.
+@event_priority(0)
+def on_files(files: Files, config) -> Files:
+    _versions.clear()
+    _address.clear()
+    page = files.get_file_from_path(PAGE)
+    if page is None:
+        return files
+    _address.append(page.url)
+    files.append(File.generated(config, _SCRIPTS[0], content=_script(config)))
+    for name in _SCRIPTS:
+        _versions[name] = hashlib.sha256(files.get_file_from_path(name).content_bytes).hexdigest()[:10]
+    return files
+
+
+def _script(config) -> str:
+    """The estimator, and what the calculator says in the language; nothing where the data are wrong, which is reported elsewhere."""
+    dataset, portable = macros_of("dataset"), macros_of("portable")
+    try:
+        script = portable.script(dataset.load(Path(config.config_file_path).parent))
+    except macros_of("findings").DataErrors as errors:
+        _log.debug("no script of the calculator: %s", errors)
+        return ""
+    words = macros_of("calculator").words_for(config.extra["locale"])
+    said = json.dumps(words, ensure_ascii=False, separators=(",", ":"))
+    return f"{script}vramGuide.words={said};\n"
+
+
+@event_priority(0)
+def on_post_page(output: str, page, config) -> str:
+    if not _address:
+        return output
+    if '"calculator:' in output:
+        output = output.replace('"calculator:', f'"{get_relative_url(_address[0], page.url)}')
+    if 'class="vg-calculator' not in output:
+        return output
+    scripts = "".join(
+        f'<script src="{get_relative_url(name, page.url)}?v={_versions[name]}" defer></script>' for name in _SCRIPTS
+    )
+    return output.replace("</body>", f"{scripts}</body>", 1)
