@@ -9,10 +9,14 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 export NO_MKDOCS_2_WARNING = 1
 export DISABLE_MKDOCS_2_WARNING = true
 
-.PHONY: build serve test check preview compare benchmark lock clean
+.PHONY: build deployable serve test check preview compare benchmark lock clean
 
 build: .venv/locked  ## check everything, then the site into site/, strictly
 	$(BIN)/python -m macros check
+	$(MKDOCS) build --strict
+
+deployable: .venv/locked  ## like build, and refuses a site that nobody answers for (data/site.yml)
+	$(BIN)/python -m macros check --deploy
 	$(MKDOCS) build --strict
 
 serve: .venv/locked  ## the site on http://127.0.0.1:8000/, rebuilt at each edit

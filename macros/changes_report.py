@@ -26,7 +26,7 @@ def markdown(report: Mapping[str, Any], most: int = MOST) -> str:
         lines += ["", f"### {title}" if lines else f"## {title}"]
         if head:
             lines += ["", _line(head), _line(["---"] * len(head))]
-        lines += [_line(row) if head else f"- {_safe(row[0])}" for row in rows]
+        lines += [_line(row) if head else f"- {safe(row[0])}" for row in rows]
     text = "\n".join(lines).strip() + "\n"
     if len(text) <= most:
         return text
@@ -141,10 +141,10 @@ def _signed(percent: float | None) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell if cell == "---" else _safe(cell) for cell in cells) + " |"
+    return "| " + " | ".join(cell if cell == "---" else safe(cell) for cell in cells) + " |"
 
 
-def _safe(text: object) -> str:
+def safe(text: object) -> str:
     """Text that Markdown shows as it is: no markup, no link, no mention, one line."""
     plain = " ".join(str(text).split())
     plain = re.sub(r"[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]", "", plain)

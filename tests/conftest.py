@@ -33,6 +33,13 @@ def sample_site(sample_project: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="session")
+def preview_site(sample_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small project, built as the preview of a pull request is."""
+    variables = {"PREVIEW_PR": "12", "PREVIEW_COMMIT": "abc", "SITE_URL": "https://example.org/previews/pr-12/"}
+    return site_build.build(sample_project, tmp_path_factory.mktemp("preview") / "site", **variables)
+
+
+@pytest.fixture(scope="session")
 def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small guide without findings; tests that change it take `root`."""
     return check_sample.make(tmp_path_factory.mktemp("check") / "guide")

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FILES = {
     path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for folder in ("macros", "overrides", "tests")
+    for folder in ("macros", "overrides", "publishing", "tests")
     for path in sorted((ROOT / folder).rglob("*.py"))
 }
 MACROS = [path for path in FILES if path.startswith("macros/")]
@@ -108,6 +108,24 @@ def test_the_adapter_is_imported_by_nobody():
 def test_imports_go_one_way():
     graph = {path: {f"{name.replace('.', '/')}.py" for name in imports(path)} & set(FILES) for path in MACROS}
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the files
+
+
+def test_what_publishes_needs_nothing_installed():
+    """The machine with the tokens runs these files as they lie there."""
+    for path in [path for path in FILES if path.startswith("publishing/")]:
+        outside = {name for name in imports(path) if name.split(".")[0] not in sys.stdlib_module_names}
+        assert {name for name in outside if not name.startswith("publishing")} <= {"macros.changes_report"}, path
+    assert imports("macros/changes_report.py") <= sys.stdlib_module_names | {"collections.abc"}
+
+
+def test_nothing_outside_the_adapter_knows_the_engine():
+    """Its name stands in no other code, not even in a string; where a docstring or comment says it, nothing depends on it."""
+    for path in [path for path in FILES if path.startswith(("macros/", "publishing/")) and path != "macros/__init__.py"]:
+        texts = {node.value for node in ast.walk(FILES[path]) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        prose = {ast.get_docstring(node, clean=False) for node in ast.walk(FILES[path])
+                 if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef))}  # fmt: skip
+        named = {text for text in texts - prose if "mkdocs" in text.lower() or "properdocs" in text.lower()}
+        assert not named | {name for name in imports(path) if name.split(".")[0] in ("mkdocs", "properdocs", "material")}, path
 
 
 def test_only_what_is_declared_is_imported():

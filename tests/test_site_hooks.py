@@ -111,15 +111,15 @@ def test_a_stale_translation_says_so(project: Path, tmp_path: Path) -> None:
     assert "kaynağından (Deutsch) daha eski" in (site / "tr" / "article" / "index.html").read_text(encoding="utf-8")
 
 
-def test_preview_is_marked_and_not_for_search_engines(project: Path, tmp_path: Path) -> None:
-    site = site_build.build(project, tmp_path / "site", PREVIEW_PR="12", PREVIEW_COMMIT="abc", SITE_URL="https://example.org/previews/pr-12/")
+def test_preview_is_marked_and_not_for_search_engines(preview_site: Path) -> None:
+    site = preview_site
     for file in site.rglob("*.html"):
         page = file.read_text(encoding="utf-8")
         assert '<meta name="robots" content="noindex' in page, file
         assert "Pull Request 12, Commit abc" in page or "pull request 12, commit abc" in page, file
         for gone in ('rel="canonical"', "hreflang=\"x-default\"", "feed.xml", "application/rss+xml"):
             assert gone not in page, (file, gone)
-    assert not list(site.rglob("feed*")) and not list(site.rglob("sitemap.xml*"))
+    assert not list(site.rglob("feed*")) and not list(site.rglob("sitemap.xml*")) and not list(site.rglob("_*"))
     assert (site / "robots.txt").read_text(encoding="utf-8").split("\n")[1] == "Disallow: /"
     assert 'href="/previews/pr-12/de/"' in (site / "404.html").read_text(encoding="utf-8")
 

@@ -2,7 +2,7 @@
 
 The build that MkDocs starts becomes the build of the source language. When it is done, the hook loads the
 configuration again for each other language and builds that too, and last it writes what belongs to no
-language: the root page, the 404 page, the sitemap index and robots.txt.
+language: the root page, the 404 page, the sitemap index, robots.txt and the headers for hosts that send them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.utils import clean_directory, get_relative_url
 from site_pages import front_matter, is_draft
-from site_words import NAMES, SOURCE, WORDS_PER_MINUTE, Words, catalogue
+from site_words import NAMES, SOURCE, WORDS_PER_MINUTE, Words, catalogue, macros_of
 
 # How the blog writes days; the same patterns as in macros/language.py.
 _DATES = {"de": "d.\u00a0MMMM y", "en": "d\u00a0MMMM y", "tr": "d\u00a0MMMM y"}
@@ -219,9 +219,10 @@ def _write_root(config) -> None:
     facts = {
         "names": NAMES, "messages": everyone, "site_name": config.site_name, "preview": preview,
         "pages": _run.pages, "address": _run.address, "path": urlsplit(_run.address).path, "source": SOURCE,
+        "data": macros_of("open_data").FOLDER,
     }
-    for name in ("index.html", "404.html", "sitemap.xml", "robots.txt", "llms.txt"):
-        if preview and name in ("sitemap.xml", "llms.txt"):
+    for name in ("index.html", "404.html", "sitemap.xml", "robots.txt", "llms.txt", "_headers"):
+        if preview and name in ("sitemap.xml", "llms.txt", "_headers"):
             continue
         (_run.site / name).write_text(env.get_template(name).render(facts), encoding="utf-8")
     target = _run.site / "assets"

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests import site_build
 from tests.browser.conftest import hosted
 
 
@@ -58,12 +57,10 @@ def test_missing_pages_are_answered_in_all_languages(page: Page, host: str) -> N
     assert page.url == f"{host}tr/"
 
 
-def test_preview_works_under_a_path(page: Page, sample_project: Path, tmp_path: Path) -> None:
-    address = "https://previews.example/guide/pr-12/"
-    site = site_build.build(sample_project, tmp_path / "site", PREVIEW_PR="12", PREVIEW_COMMIT="abc", SITE_URL=address)
+def test_preview_works_under_a_path(page: Page, preview_site: Path) -> None:
     missing: list[str] = []
     page.on("response", lambda response: missing.append(response.url) if response.status >= 400 else None)
-    with hosted(site, "/guide/pr-12/") as host:
+    with hosted(preview_site, "/previews/pr-12/") as host:
         page.goto(host)
         page.wait_for_url(f"{host}de/")
         page.get_by_role("link", name="Artikel", exact=True).first.click()
