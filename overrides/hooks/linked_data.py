@@ -20,21 +20,24 @@ LOCALES = {"de": "de_DE", "en": "en_US", "tr": "tr_TR"}
 
 _FAQ = re.compile(r'<h2[^>]*\bid="faq"[^>]*>.*?</h2>(?P<answers>.*?)(?=<h2\b|\Z)', re.DOTALL)
 _QUESTION = re.compile(r"<h3[^>]*>(?P<question>.*?)</h3>(?P<answer>.*?)(?=<h3\b|\Z)", re.DOTALL)
-_LEFT_OUT = re.compile(r'<a class="headerlink".*?</a>|<svg\b.*?</svg>|<figure\b.*?</figure>|<pre\b.*?</pre>', re.DOTALL)
+# Icons say nothing that their words do not say; that a page is no advice is said of the page, not of its last answer.
+_LEFT_OUT = re.compile(r'<a class="headerlink".*?</a>|<svg\b.*?</svg>|<p class="vg-(?:not-advice|units)">.*?</p>', re.DOTALL)
+_NO_TEXT = re.compile(r"<(?:figure|table|pre)\b")
+_BETWEEN = re.compile(r"<(?:/?(?:p|li|ul|ol|div|dl|dt|dd|blockquote|h[1-6])\b|br\b)[^>]*>")
 _TAG = re.compile(r"<[^>]+>")
 
 
 def plain(content: str) -> str:
-    """HTML as one line of text, without charts, tables, code blocks and permalinks."""
-    text = html.unescape(_TAG.sub(" ", _LEFT_OUT.sub(" ", content)))
-    return re.sub(r"[ \t\n]+([.,;:!?)])", r"\1", re.sub(r"[ \t\n]+", " ", text)).strip()
+    """HTML as one line of text, as a reader sees it."""
+    text = html.unescape(_TAG.sub("", _BETWEEN.sub(" ", _LEFT_OUT.sub("", content))))
+    return re.sub(r"[ \t\n]+", " ", text).strip(" ")
 
 
 def questions(content: str) -> list[tuple[str, str]]:
-    """The questions and answers of the section with the anchor `faq`."""
+    """The questions of the section with the anchor `faq`, with those answers that are text: half an answer, without its table, is none."""
     section = _FAQ.search(content)
     pairs = _QUESTION.finditer(section["answers"]) if section else ()
-    return [(plain(pair["question"]), plain(pair["answer"])) for pair in pairs]
+    return [(plain(pair["question"]), plain(pair["answer"])) for pair in pairs if not _NO_TEXT.search(pair["answer"])]
 
 
 @event_priority(0)
@@ -77,7 +80,7 @@ def _linked_data(page: Page, config, nav) -> list[dict[str, Any]]:
         })
     elif trail := _trail(page, config, nav):
         places = [
-            {"@type": "ListItem", "position": number, "name": name, "item": address}
+            {"@type": "ListItem", "position": number, "name": name, "item": {"@type": "WebPage", "@id": address}}
             for number, (name, address) in enumerate(trail, 1)
         ]
         found.append({"@type": "BreadcrumbList", "itemListElement": places})
