@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def main() -> None:
         for name, node in sorted(nodes.items())
         if node["@type"] == "rdf:Property" and "schema:supersededBy" not in node and known & set(named(node, "schema:domainIncludes"))
     }
-    lines = [f'{{"version": "{sys.argv[2]}",', ' "types": {']
+    lines = [f'{{"version": "{sys.argv[2]}", "recorded": "{date.today()}",', ' "types": {']
     lines.append(",\n".join(f'  "{name}": {json.dumps(found)}' for name, found in types.items()))
     lines += [" },", ' "properties": {']
     lines.append(",\n".join(f'  "{name}": {json.dumps(found)}' for name, found in properties.items()))
