@@ -26,9 +26,15 @@ from macros.run import Run
 _ORDER = (
     "model",
     "method",
+    "objective",
+    "reference",
     "gpu",
     "micro_batch_size",
+    "num_generations",
     "sequence_length",
+    "prompt_length",
+    "generation",
+    "vllm_memory_share",
     "gradient_accumulation_steps",
     "gradient_checkpointing",
     "checkpoint_offload",
@@ -66,6 +72,7 @@ _ORDER = (
 
 # Conditions that are only worth a word where a run differs from what the house recipe has.
 _QUIET: Mapping[str, Any] = {
+    "objective": "sft",
     "gradient_accumulation_steps": 1,
     "checkpoint_offload": False,
     "kernels": "none",
@@ -110,7 +117,7 @@ def value_text(language: Language, key: str, value: Any) -> str:
         return language.text("value.none")
     if isinstance(value, bool):
         return language.text("value.yes" if value else "value.no")
-    if key == "trained_token_share":
+    if key in ("trained_token_share", "vllm_memory_share"):
         return language.percent(exact(value))
     if isinstance(value, (int, float)):
         return language.number(exact(value))

@@ -83,6 +83,9 @@ _NUMBERS = (
     "trained_token_share",
     "num_gpus",
     "fsdp_version",
+    "num_generations",
+    "prompt_length",
+    "vllm_memory_share",
     *BOUNDS,
 )
 

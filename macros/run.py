@@ -444,6 +444,14 @@ def idle_keys(conditions: Mapping[str, Any]) -> set[str]:
         idle.update(MASTER_KEYS)
     if conditions["parallelism"] != "fsdp":
         idle.add("fsdp_version")
+    if conditions["objective"] == "sft":
+        idle.add("reference")
+    if conditions["objective"] == "grpo":
+        idle.add("trained_token_share")
+    else:
+        idle.update(("num_generations", "prompt_length", "generation"))
+    if conditions["generation"] != "vllm":
+        idle.add("vllm_memory_share")
     return idle
 
 

@@ -14,7 +14,8 @@ from macros.dataset import Dataset, load
 from macros.estimator import architecture_from_config, estimate, recipe_from_keys
 from macros.estimator.advice import MEASURES, advise, changed
 from macros.estimator.capacity import RANKS, largest_batch, largest_rank, longest_sequence, smallest_number
-from macros.estimator.recipe import LIMITS, METHODS, applicable_keys
+from macros.estimator.checks import LIMITS
+from macros.estimator.recipe import METHODS, applicable_keys
 from tests.test_portable import OPTIONS, without_contradictions
 
 ROOT = Path(__file__).parent.parent
@@ -150,6 +151,7 @@ RARE = [
     {"model": "llama-3.2-1b", "method": "lora", "padding": True, "sequence_length": 32768, "gpu": "rtx-3060-12gb"},
     {"model": "llama-3.1-8b", "method": "full", "gpu": "rtx-4090", "parallelism": "ddp", "num_gpus": 2},
     {"model": "llama-3.1-70b", "method": "full", "gpu": "h100-sxm", "parallelism": "zero2", "num_gpus": 4},
+    {"model": "llama-3.1-8b", "method": "full", "precision": "bf16", "objective": "dpo", "gpu": "h100-sxm"},
 ]
 
 

@@ -22,7 +22,7 @@ from py_mini_racer import MiniRacer
 
 from macros import browser, portable, recipes
 from macros.dataset import DataErrors, Dataset, load
-from macros.estimator import architecture, fit, recipe, units
+from macros.estimator import architecture, checks, fit, objective, recipe, units
 from macros.translator import translate
 
 ROOT = Path(__file__).parent.parent
@@ -72,6 +72,12 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "offload_optimizer": (True, False),
     "offload_params": (True, False),
     "quant_storage": recipe.QUANT_STORAGES,
+    "objective": ("sft", "sft", *objective.OBJECTIVES),
+    "reference": objective.REFERENCES,
+    "num_generations": (1, 2),
+    "prompt_length": (1, 100, 512),
+    "generation": objective.GENERATIONS,
+    "vllm_memory_share": (0, 0.3, 0.45),
 }
 COUNTS = ("micro_batch_size", "sequence_length")
 JUNK = (None, "", "x", "ü'\"\n\u2028\\", "  ", -1, 0, 1, 3, 2.5, 1e-7, 123456.789, 1e300, 2**53 + 2, True, False, [], [1], ["x"], {}, {"a": None})
@@ -267,16 +273,19 @@ def test_questions_beyond_one_recipe_give_the_same(browser_side: MiniRacer, data
 
 def test_limits_stay_below_two_to_the_53(dataset: Dataset, data: dict[str, Any]) -> None:
     """A script that throws at a larger whole number goes through the largest inputs, alone and together."""
-    largest = {key: limit for key, limit in recipe.LIMITS.items() if key != "lora_r"}
+    others = ("lora_r", "num_generations", "prompt_length")
+    largest = {key: limit for key, limit in checks.LIMITS.items() if key not in others}
     wide = {key: limit for key, limit in architecture.LIMITS.items() if "sliding" not in key and "expert" not in key and "moe" not in key}
     model = next(model["config"] for model in data["models"].values() if model["config"].get("model_type") == "llama")
     configs = [model, {**model, **wide}, *({**model, key: limit} for key, limit in wide.items() if key != "num_key_value_heads")]
     counts = [{}, largest, *({key: limit} for key, limit in largest.items())]
     extremes: list[dict[str, Any]] = [
         {"method": "full", "optim": "adamw_torch", "attention": "eager", "padding": True, "gradient_checkpointing": False},
-        {"method": "lora", "lora_r": recipe.LIMITS["lora_r"], "use_dora": True, "keep_outputs": True},
+        {"method": "lora", "lora_r": checks.LIMITS["lora_r"], "use_dora": True, "keep_outputs": True},
         {"method": "qlora", "quantization": "int8", "loss": "fused"},
         {"method": "full", "optim": "muon", "loss": "chunked"},
+        {"method": "full", "objective": "dpo", "attention": "eager", "gradient_checkpointing": False},
+        {"method": "lora", "objective": "grpo", "num_generations": 1, "prompt_length": 1},
     ]
     calls = [
         ["estimate_keys", [{**extreme, **count, "config": config, "gpu": "h200"}]]
@@ -353,7 +362,7 @@ PLANTED = {
     "a checkpoint per layer less": ("memory.py", "min(layers, 1)", "min(layers, 0)"),
     "the backward goes forwards": ("replay.py", "value.saves += 1", "value.saves += 2"),
     "rounding cuts off": ("units.py", "+ denominator) // (2 * denominator)", ") // (2 * denominator)"),
-    "a sentence says something else": ("recipe.py", "must be true or false", "should be true or false"),
+    "a sentence says something else": ("checks.py", "must be true or false", "should be true or false"),
     "a default is another": ("recipe.py", '"sequence_length", 2048', '"sequence_length", 2047'),
     "a limit is exclusive": ("fit.py", "device.high <= memory", "device.high < memory - 2**30"),
 }

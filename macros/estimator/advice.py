@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 from .architecture import Architecture
 from .capacity import MACHINE, divided, longest_sequence
+from .checks import LIMITS
 from .fit import estimate
 from .memory import LENGTH_STEP
-from .recipe import ADAPTER_KEYS, LIMITS, MASTER_KEYS, QLORA_KEYS, Recipe, applicable_keys
+from .recipe import ADAPTER_KEYS, MASTER_KEYS, QLORA_KEYS, Recipe, applicable_keys
 
 # A measure that saves less than this share of the peak is not worth a reader's time, unless the verdict gets better by it.
 WORTH_PERCENT = 1
@@ -22,6 +23,7 @@ MEASURES = (
     "loss_in_chunks",
     "sdpa_attention",
     "drop_outputs",
+    "precompute_reference",
     "gradient_checkpointing",
     "batch_of_one",
     "flash_attention",
@@ -151,6 +153,10 @@ def proposal(
     if name == "base_in_16_bits" and recipe.adapted and recipe.base_dtype == "float32":
         wide = recipe.precision == "fp32-autocast" or recipe.precision == "fp32"
         return replace(recipe, base_dtype="bfloat16", precision="bf16-autocast" if wide else recipe.precision)
+    if name == "loss_in_chunks" and recipe.loss == "standard" and recipe.objective != "sft":
+        return replace(recipe, loss="chunked") if recipe.transformers == "5" else None
+    if name == "precompute_reference" and recipe.objective == "dpo" and recipe.reference != "precomputed":
+        return replace(recipe, reference="precomputed")
     if name == "loss_in_chunks" and recipe.loss == "standard" and recipe.kernels in CHUNKED_LOSS:
         # TRL's tiles came with transformers 5; before, Liger's kernel was there.
         return replace(recipe, loss=CHUNKED_LOSS[recipe.kernels] if recipe.transformers == "5" else "fused")
@@ -193,7 +199,8 @@ def _shorter(arch: Architecture, recipe: Recipe, memory: int | None) -> Recipe |
     if memory is not None:
         bound = longest_sequence(arch, recipe, memory, recipe.sequence_length)
         length = bound.comfortable or bound.tight
-    if length < LENGTH_STEP or length >= recipe.sequence_length:
+    shortest = max(LENGTH_STEP, recipe.prompt_length + 1)  # a prompt needs a completion
+    if length < shortest or length >= recipe.sequence_length:
         return None
     return replace(recipe, sequence_length=length)
 
@@ -229,6 +236,7 @@ def _adapted(recipe: Recipe, method: str, prepare_kbit: bool) -> Recipe | None:
         precision=recipe.precision if narrow else "bf16-autocast",
         base_dtype="bfloat16" if recipe.base_dtype == "float32" else recipe.base_dtype,
         master_gradients="param",
+        reference="adapter" if recipe.reference == "model" else recipe.reference,
     )
     if method == "qlora":
         result = replace(result, quantization="nf4", double_quant=True, prepare_kbit=prepare_kbit)

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from .architecture import Architecture
 from .fit import estimate
+from .checks import LIMITS
 from .memory import LENGTH_STEP
-from .recipe import LIMITS, Recipe
+from .recipe import Recipe
 
 
 # Verdicts from worst to best.

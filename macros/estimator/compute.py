@@ -29,6 +29,15 @@ def tape_flops(tape: Tape, again: int) -> list[float]:
     return total
 
 
+def forward_flops(tape: Tape) -> list[float]:
+    """FLOPs of a stage that runs without gradients: per token, fixed, per token · length."""
+    total = [0.0, 0.0, 0.0]
+    for op in tape.ops:
+        if op.multiplied is not None:
+            total = plus_flops(total, op.multiplied, 2 * op.forward_products)
+    return total
+
+
 def plus_flops(total: list[float], more: list[float] | tuple[float, float, float], times: int) -> list[float]:
     """The sum of two forms, the second counted so many times."""
     return [

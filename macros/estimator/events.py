@@ -40,7 +40,8 @@ def events(arch: Architecture, recipe: Recipe) -> dict[str, int]:
     sharing = Sharing(arch, recipe)
     resting = resting_bytes(sharing)
     found = before_steps(arch, recipe, sharing)
-    found["evaluation"] = resting + evaluation_bytes(arch, recipe, sharing)
+    if recipe.objective != "grpo":  # whose evaluation generates, as its training does
+        found["evaluation"] = resting + evaluation_bytes(arch, recipe, sharing)
     found["save"] = resting + save_bytes(arch, recipe)
     found["resume"] = resting + resume_bytes(recipe, sharing)
     if recipe.adapted:
@@ -50,7 +51,8 @@ def events(arch: Architecture, recipe: Recipe) -> dict[str, int]:
 
 def before_steps(arch: Architecture, recipe: Recipe, sharing: Sharing) -> dict[str, int]:
     """Bytes alive on one card in the events that every run goes through before its first step."""
-    found = {"load": load_bytes(arch, recipe, sharing)}
+    # A reference model is loaded after the one that is trained.
+    found = {"load": load_bytes(arch, recipe, sharing) + sharing.reference()}
     prepared = stored(recipe)
     if prepared.upcast and prepared.weight_bytes < 4:
         found["kbit_preparation"] = kbit_preparation_bytes(arch, prepared)
@@ -74,7 +76,7 @@ def exceeding(found: dict[str, int], peak: int) -> list[str]:
 
 def resting_bytes(sharing: Sharing) -> int:
     """What lives between two steps: weights, adapters, optimizer states, master weights, buckets."""
-    size = sharing.weights() + sharing.adapters() + sharing.optimizer_states() + sharing.masters() + sharing.buffers
+    size = sharing.weights() + sharing.reference() + sharing.adapters() + sharing.optimizer_states() + sharing.masters() + sharing.buffers
     partition = sharing.strategy == "zero2" or sharing.strategy == "zero3"
     return size + (sharing.standing if partition else 0)
 
@@ -279,14 +281,19 @@ def layer_tape(arch: Architecture, setting: Recipe, shape: LayerShape) -> tuple[
     return tape, source
 
 
+def head_tape(arch: Architecture, setting: Recipe) -> tuple[Tape, Value, Value | None]:
+    """Head and loss written down, their input, and the logits if the model returns them."""
+    tape = Tape(setting.autocast)
+    source = tape.tensor(arch.hidden_size, hidden_width(setting), True)
+    return tape, source, head(Builder(arch, setting, tape, arch.layers[-1], False), source, False)
+
+
 def loss_candidates(arch: Architecture, setting: Recipe) -> list[Candidate]:
     """The states while head and loss run without gradients, made once for all batches and lengths that share them."""
     key = ("evaluation of the loss", setting.structure)
     found = arch.profiles.get(key)
     if found is None:
-        tape = Tape(setting.autocast)
-        source = tape.tensor(arch.hidden_size, hidden_width(setting), True)
-        logits = head(Builder(arch, setting, tape, arch.layers[-1], False), source)
+        tape, source, logits = head_tape(arch, setting)
         states = states_without_gradients(tape, source)
         if logits is not None and setting.autocast and logits.width != 4:
             # accelerate's ConvertOutputsToFp32 copies the logits while the originals are still referenced.

@@ -34,7 +34,7 @@ def evidence_for(recipe: Recipe) -> str:
     FOAK's, and FSDP's first version.
     """
     plain = (
-        recipe.gradient_accumulation_steps == 1
+        (recipe.gradient_accumulation_steps == 1 or recipe.objective != "sft")
         and recipe.quantization in ("nf4", "fp4")
         and not recipe.use_dora
         and not recipe.modules_to_save
@@ -43,6 +43,8 @@ def evidence_for(recipe: Recipe) -> str:
         and recipe.base_dtype != "float16"
         and not recipe.quantized_inputs_kept
     )
+    if recipe.objective != "sft":
+        return preference_evidence(recipe, plain)
     if not plain or recipe.offload_params or recipe.offload_optimizer:
         return "arithmetic"
     if recipe.parallelism != "none":
@@ -52,6 +54,19 @@ def evidence_for(recipe: Recipe) -> str:
     if today and recipe.loss == "standard" and recipe.kernels == "none":
         return "oracle"
     return "measured" if settings(recipe) in PUBLISHED else "arithmetic"
+
+
+def preference_evidence(recipe: Recipe, plain: bool) -> str:
+    """The simulation has DPO's and GRPO's step on one card with Transformers' modules, whoever generates elsewhere.
+
+    It has no quantised reference model, and vLLM's share of the card is what somebody set, not what it needs.
+    Accumulation is simulated, because all completions of a step are generated at once.
+    """
+    today = recipe.transformers == "5" and recipe.kbit_tables == "float32" and not recipe.use_reentrant
+    alone = recipe.parallelism == "none" and not recipe.offload_params and not recipe.offload_optimizer
+    second = recipe.reference == "model" and recipe.method == "qlora"
+    simulated = plain and today and alone and not second and recipe.kernels == "none"
+    return "oracle" if simulated and recipe.generation != "vllm" else "arithmetic"
 
 
 def settings(recipe: Recipe) -> str:

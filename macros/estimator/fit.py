@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from .architecture import Architecture
@@ -11,6 +12,8 @@ from .compute import flops_per_step
 from .events import start_bytes
 from .evidence import evidence_for
 from .memory import Moment, moments, profile
+from .parameters import parameter_count
+from .phases import cache_bytes, log_probs_flops, with_phases
 from .ranges import Range, device_range, reserved_range, stream_slack
 from .recipe import Recipe
 from .speed import Rate, cost, hours, tokens_per_second
@@ -35,7 +38,7 @@ class Estimate:
     moment           the name of the moment that sets it
     reserved_bytes   what torch.cuda.max_memory_reserved may report
     device_bytes     what nvidia-smi may show for the process
-    flops_per_step   floating-point operations of one optimizer step on one card
+    flops_per_step   floating-point operations of one optimizer step on one card, without generation
     communication_bytes   what each card sends, and receives, for one optimizer step
     tokens_per_second   of all cards together; None without a card or without published runs like this one
     hours, cost      of the data set that somebody asked about, at their price; None where nobody asked
@@ -74,7 +77,7 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
     Raises ValueError if a recipe needs more memory than any machine has.
     """
     shared = profile(arch, recipe)
-    by_moment = moments(arch, recipe, shared)
+    by_moment = with_phases(arch, recipe, moments(arch, recipe, shared))
     peak, moment = 0, ""
     for name in by_moment:
         if by_moment[name].total > peak:
@@ -92,8 +95,11 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
     verdict, headroom = None, None
     if memory_bytes is not None:
         largest, shown = with_start(peak, device, start_bytes(arch, recipe))
-        verdict = verdict_for(largest, shown, memory_bytes, recipe)
-        headroom = headroom_for(shown, memory_bytes, verdict)
+        room = memory_bytes - vllm_bytes(recipe, memory_bytes)
+        verdict = verdict_for(largest, shown, room, recipe)
+        if vllm_bytes(recipe, memory_bytes) < vllm_needs(arch, recipe):
+            verdict = "does_not_fit"
+        headroom = headroom_for(shown, room, verdict)
     return Estimate(
         peak_bytes=peak,
         per_gpu_bytes=peak,
@@ -104,7 +110,7 @@ def estimate(arch: Architecture, recipe: Recipe, memory_bytes: int | None = None
         device_bytes=device,
         parameters=shared.parameters,
         trainable_parameters=shared.trainable_parameters,
-        flops_per_step=flops_per_step(arch, recipe, shared.flops),
+        flops_per_step=float(flops_per_step(arch, recipe, shared.flops)) + log_probs_flops(arch, recipe),
         communication_bytes=communication_bytes(arch, recipe),
         conditions=recipe.conditions(),
         evidence=evidence_for(recipe),
@@ -146,6 +152,22 @@ def with_start(peak: int, device: Range, start: int) -> tuple[int, Range]:
     return max(peak, start), Range(low, max(device.high, low))
 
 
+def vllm_bytes(recipe: Recipe, memory: int) -> int:
+    """Bytes of a card that vLLM takes for itself beside the training; the verdict holds for the rest.
+
+    Source: TRL 1.16.0 generation/vllm_generation.py; vLLM's gpu_memory_utilization is a share of the whole card.
+    """
+    return math.ceil(memory * recipe.vllm_memory_share)
+
+
+def vllm_needs(arch: Architecture, recipe: Recipe) -> int:
+    """What vLLM has to find room for in its share: the merged model in 16 bits and the cache of one whole sequence."""
+    if recipe.generation != "vllm":
+        return 0
+    narrow = replace(recipe, precision="bf16", base_dtype="bfloat16", prepare_kbit=False)
+    return 2 * parameter_count(arch) + cache_bytes(arch, narrow, 1, recipe.sequence_length)
+
+
 def verdict_for(peak: int, device: Range, memory: int, recipe: Recipe) -> str:
     """Comfortable, tight or not at all, decided in bytes before any rounding.
 
@@ -170,6 +192,8 @@ def warnings_for(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
         warnings.append("paged_states")
     if recipe.quantization == "int8":
         warnings.append("int8_outliers")
+    if recipe.generation == "vllm":
+        warnings.append("vllm_beside")
     if any(shape.delta is not None for shape, _ in arch.layer_counts()):
         warnings.append("delta_rule_torch")
     return tuple(warnings)

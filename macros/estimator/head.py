@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from .recipe import Recipe
+from .scoring import kept, loss_of, scored_logits
 from .states import table_width
 from .tape import GRADIENT, LOGITS, LOSS, NEW, REUSED, Value
 
@@ -16,9 +17,10 @@ TRL_TOKEN_CHUNK = 4096
 TRL_VOCABULARY_CHUNK = 32768
 
 
-def head(builder, x: Value) -> Value | None:
-    """From the last hidden state to the loss. Returns the logits if the loss builds them.
+def head(builder, x: Value, metrics: bool = True) -> Value | None:
+    """From the last hidden state to the loss. Returns the logits if the loss builds them and the trainer returns them.
 
+    metrics   whether the trainer of a preference logs what it needs all logits for: of the policy, not of the reference
     Source: modeling_llama.py, LlamaForCausalLM.forward.
     """
     tape, arch = builder.tape, builder.arch
@@ -29,6 +31,9 @@ def head(builder, x: Value) -> Value | None:
     weight.tied = arch.tie_word_embeddings and builder.full
     if builder.recipe.loss == "chunked":
         tiled_loss(builder, hidden, weight)
+        return None
+    if builder.recipe.objective != "sft":
+        scored_logits(builder, hidden, weight, metrics)
         return None
     if builder.recipe.loss == "fused":
         fused_linear_loss(builder, hidden, weight)
@@ -107,10 +112,13 @@ def tiled_loss(builder, hidden: Value, weight: Value) -> None:
         wide += min(TRL_TOKEN_CHUNK, trained - TRL_TOKEN_CHUNK) * arch.hidden_size * compute
     backward = Value(0, wide, 0, 1, False, LOGITS)
     grads = [(weight, NEW), (chosen, NEW)]
-    tape.custom([chosen, vectors], Value(0, 1, 0, 4, False, LOSS), [chosen, vectors], grads, forward, backward)
+    scored = tape.custom([chosen, vectors], Value(0, 1, 0, 4, False, LOSS), [chosen, vectors], grads, forward, backward)
     # The backward makes the logits again.
     made = 3 if weight.requires_grad else 2
     tape.product(0.0, float(trained) * arch.hidden_size * arch.vocab_size, 0.0, 1, made)
+    if recipe.objective != "sft":
+        kept(tape)
+        loss_of(tape, [scored])
 
 
 def fused_linear_loss(builder, hidden: Value, weight: Value) -> None:
@@ -144,6 +152,8 @@ def fused_linear_loss(builder, hidden: Value, weight: Value) -> None:
 
 
 def trained_tokens(recipe: Recipe) -> int:
-    """Positions that have a label: all but the first of each sequence, or a share of them."""
-    positions = recipe.micro_batch_size * (recipe.sequence_length - 1)
+    """Positions that have a label: all but the first of each sequence, or a share of them; GRPO's completions."""
+    if recipe.objective == "grpo":
+        return recipe.micro_batch_size * min(recipe.completion_length, recipe.sequence_length - 1)
+    positions = recipe.sequences * (recipe.sequence_length - 1)
     return max(1, math.ceil(positions * recipe.trained_token_share))

@@ -264,13 +264,13 @@ class Builder:
 
     def contiguous(self, x: Value) -> Value:
         """matmul folds batch and heads into one dimension, which needs a copy of a transposed tensor if there are sequences > 1."""
-        if self.recipe.micro_batch_size == 1:
+        if self.recipe.sequences == 1:
             return x
         return self.tape.custom([x], self.tape.like(x), [], [(x, SAME)])
 
     def filling(self, step: int) -> int:
         """Tokens that the batch lacks until each of its sequences is a multiple of `step`."""
-        return self.recipe.micro_batch_size * ((step - self.recipe.sequence_length % step) % step)
+        return self.recipe.sequences * ((step - self.recipe.sequence_length % step) % step)
 
     def attend(self, q: Value, k: Value, v: Value) -> Value:
         """The attention itself, as the recipe wants it."""

@@ -37,6 +37,8 @@ PARTS = (
     "optimizer_temporaries",
     "kernel_workspace",
     "inputs_and_buffers",
+    "reference_weights",
+    "kv_cache",
 )
 
 # The part of each kind of tensor of tape.py, in its order.
@@ -61,6 +63,9 @@ MOMENTS = (
     "last_layer_backward",
     "optimizer_step",
 )
+
+# Before them: completions are generated (GRPO), and log-probabilities taken without gradients, by DPO within the step.
+PHASES = ("generation", "log_probs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,7 @@ def moments(arch: Architecture, recipe: Recipe, shared: Profile) -> dict[str, Mo
     """Bytes by part at each named moment of a step."""
     recipe = computed(recipe)
     sequence = recipe.sequence_length
-    tokens = recipe.micro_batch_size * sequence
+    tokens = recipe.tokens
     square = tokens * sequence
     ids, tables = input_bytes(arch, recipe)
     masks = mask_bytes(arch, recipe)
@@ -145,6 +150,9 @@ def moments(arch: Architecture, recipe: Recipe, shared: Profile) -> dict[str, Mo
 def input_bytes(arch: Architecture, recipe: Recipe) -> tuple[int, int]:
     """Token ids and labels, alive for the whole step; positions and rotary tables, alive until the layers are done."""
     size = (24 if recipe.padding else 16) * recipe.tokens
+    if recipe.objective != "sft":
+        # Masks of attention and completion are there even if all positions count; DPO holds its labels beside them.
+        size = (24 if recipe.objective == "dpo" else 16) * recipe.tokens
     width = arch.family.rotary_width or stream_width(recipe)
     table = arch.layers[0].rotary_dim // (2 if arch.family.rotary == "chunk" else 1)
     if arch.family.rotary_tables == "kind":
@@ -220,12 +228,12 @@ def what_counts_decide(arch: Architecture, recipe: Recipe) -> tuple[object, ...]
     """What batch, length and accumulation change beyond the number of tokens."""
     rest = recipe.sequence_length % LENGTH_STEP
     return (
-        recipe.micro_batch_size > 1,
+        recipe.sequences > 1,
         recipe.gradient_accumulation_steps > 1,
         recipe.sequence_length >= arch.sliding_window,
         rest,
         # Rounding up is paid once per sequence.
-        recipe.micro_batch_size if rest else 0,
+        recipe.sequences if rest else 0,
     )
 
 
@@ -291,6 +299,8 @@ class Step:
             offload_optimizer=False,
             offload_params=False,
             quant_storage="uint8",
+            objective="sft",
+            reference="none",
         )
         self.decoders = arch.decoders.setdefault((layers.structure, *what_counts_decide(arch, recipe)), {})
         self.stages = {}
@@ -340,6 +350,7 @@ class Step:
         arch, recipe, sharing = self.arch, self.recipe, self.sharing
         state = State({})
         state.plus("weights", 0, sharing.weights(), 0)
+        state.plus("reference_weights", 0, sharing.reference(), 0)
         state.plus("adapters", 0, sharing.adapters(), 0)
         state.plus("optimizer_states", 0, sharing.optimizer_states(), 0)
         state.plus("master_weights", 0, sharing.masters(), 0)
@@ -387,8 +398,15 @@ class Step:
 
         forwards = inside.copy().plus("gathered_shards", 0, sharing.loss_forward(), 0)
         inside.plus("gathered_shards", 0, sharing.forward_layers(), 0)
+        kept = full.copy()
         backwards = full.plus("gathered_shards", 0, sharing.loss_backward(), 0)
-        result = {"load": [State({}).plus("weights", 0, sharing.weights(), 0)]}
+        result = {"load": [State({}).plus("weights", 0, sharing.weights(), 0).plus("reference_weights", 0, sharing.reference(), 0)]}
+        if recipe.objective == "grpo":
+            # Nothing but what rests lives then; what the phases themselves need is added by phases.py.
+            result["generation"] = [self.resting()]
+            result["log_probs"] = [self.resting()]
+        elif recipe.objective == "dpo" and recipe.reference != "precomputed":
+            result["log_probs"] = among(kept, self.head.forward, "forward kept")
         result["forward_end"] = [inside.copy().plus("layer_activations", hidden, 0, 0)]
         if not recipe.gradient_checkpointing:
             below = self.stack(self.resting(), layers - 1).plus("gathered_shards", 0, sharing.forward_layers(), 0)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from .checks import choice, count, flag, listed, out_of_scope, refuse, share
+from .objective import GROUP_SIZE, generation_of, objective_of, prompt_length_of, reference_of, vllm_share_of
 from .wording import shown
 
 METHODS = ("full", "lora", "qlora")
@@ -41,40 +43,12 @@ PARALLELISMS = ("none", "ddp", "zero1", "zero2", "zero3", "fsdp")
 FSDP_VERSIONS = (1, 2)
 QUANT_STORAGES = ("uint8", "bfloat16", "float16", "float32")
 
-# What other tools have keys for and this estimator does not model: words of their keys → what to call it.
-OUT_OF_SCOPE = {
-    "tensor": "tensor parallelism",
-    "tp": "tensor parallelism",
-    "pipeline": "pipeline parallelism",
-    "pp": "pipeline parallelism",
-    "sequence": "sequence parallelism",
-    "sp": "sequence parallelism",
-    "ulysses": "sequence parallelism",
-    "context": "sequence parallelism",
-    "cp": "sequence parallelism",
-    "expert": "expert parallelism",
-    "ep": "expert parallelism",
-    "ppo": "PPO",
-    "reward": "a reward model",
-    "vision": "a vision tower",
-    "mmproj": "a vision tower",
-}
-
-# Above these a recipe is a typing mistake: no published run comes near. fit.py bounds what they make together.
-LIMITS = {
-    "micro_batch_size": 1024,
-    "sequence_length": 2**20,
-    "gradient_accumulation_steps": 2**16,
-    "lora_r": 2048,
-    "num_gpus": 1024,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """One training run; the fields are the recipe keys of the command line.
 
-    micro_batch_size   sequences per forward pass
+    micro_batch_size   sequences per forward pass; pairs of them under objective dpo
     sequence_length    tokens per sequence, padding included
     lora_r             rank of each adapter (lora and qlora)
     trained_token_share   share of the tokens that have a label; only a loss that skips the others depends on it
@@ -90,6 +64,13 @@ class Recipe:
     fsdp_version  1: FullyShardedDataParallel; 2: fully_shard
     offload_optimizer, offload_params   optimizer states with their weights, or all weights, wait in the host's memory
     quant_storage   bnb_4bit_quant_storage: 4-bit weights in a dtype that is no floating one cannot be sharded
+    objective     sft; dpo: chosen and rejected sequence in one forward; grpo: completions of the model's own
+    reference     what the policy is held against: a second model, its own base with the adapter switched off,
+                  log-probabilities that were written down before the training (dpo), or nothing (grpo, beta 0)
+    num_generations   completions of one prompt (grpo)
+    prompt_length     tokens of a sequence before its completion (grpo)
+    generation        who writes the completions (grpo): Transformers, vLLM on the same card, or a server elsewhere
+    vllm_memory_share   of the card, which vLLM takes for itself (gpu_memory_utilization)
     """
 
     method: str
@@ -128,11 +109,32 @@ class Recipe:
     offload_optimizer: bool
     offload_params: bool
     quant_storage: str
+    objective: str
+    reference: str
+    num_generations: int
+    prompt_length: int
+    generation: str
+    vllm_memory_share: float
+
+    @property
+    def sequences(self) -> int:
+        """Sequences of one forward pass on one GPU: DPO concatenates the chosen and the rejected ones."""
+        return 2 * self.micro_batch_size if self.objective == "dpo" else self.micro_batch_size
 
     @property
     def tokens(self) -> int:
         """Tokens of one forward pass on one GPU."""
-        return self.micro_batch_size * self.sequence_length
+        return self.sequences * self.sequence_length
+
+    @property
+    def completion_length(self) -> int:
+        """Tokens of a sequence whose log-probabilities GRPO takes."""
+        return max(1, self.sequence_length - self.prompt_length)
+
+    @property
+    def generated_sequences(self) -> int:
+        """Completions that one GPU generates at once: those of an optimizer step (steps_per_generation)."""
+        return self.micro_batch_size * self.gradient_accumulation_steps
 
     @property
     def adapted(self) -> bool:
@@ -200,8 +202,12 @@ class Recipe:
             self.offload_optimizer,
             self.offload_params,
             self.quant_storage,
-            # Losses in chunks do not grow evenly with the number of tokens.
-            (self.micro_batch_size, self.sequence_length, self.trained_token_share) if self.loss != "standard" else None,
+            self.objective,
+            self.reference,
+            # Losses in chunks, and of single sequences, do not grow evenly with the number of tokens.
+            (self.micro_batch_size, self.sequence_length, self.prompt_length, self.trained_token_share)
+            if self.loss != "standard" or self.objective != "sft"
+            else None,
         )
 
     def conditions(self) -> dict[str, object]:
@@ -243,6 +249,12 @@ class Recipe:
             "offload_optimizer": self.offload_optimizer,
             "offload_params": self.offload_params,
             "quant_storage": self.quant_storage,
+            "objective": self.objective,
+            "reference": self.reference,
+            "num_generations": self.num_generations,
+            "prompt_length": self.prompt_length,
+            "generation": self.generation,
+            "vllm_memory_share": self.vllm_memory_share,
         }
 
 
@@ -291,101 +303,106 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
         if key not in known:
             beyond = out_of_scope(key)
             if beyond:
-                raise ValueError(f"{shown(key)}: {beyond} is not modelled; several GPUs are parallelism {_listed(PARALLELISMS[1:])}")
+                raise ValueError(f"{shown(key)}: {beyond} is not modelled; several GPUs are parallelism {listed(PARALLELISMS[1:])}")
             raise ValueError(f"there is no recipe key {shown(key)}; the keys are {', '.join(known)}")
     if "method" not in keys:
         raise ValueError(f"method is missing; it is one of {', '.join(METHODS)}")
-    method = _choice(keys, "method", METHODS, "")
+    method = choice(keys, "method", METHODS, "")
     adapted = method != "full"
-    precision = _choice(keys, "precision", PRECISIONS, "bf16-autocast" if adapted else "fp32-autocast")
+    precision = choice(keys, "precision", PRECISIONS, "bf16-autocast" if adapted else "fp32-autocast")
     if adapted and precision == "bf16-master":
         raise ValueError("precision bf16-master trains fp32 copies of all weights and belongs to method full")
     wide = precision == "fp32-autocast" or precision == "fp32"
-    base_dtype = _choice(keys, "base_dtype", tuple(DTYPE_BYTES), "float32" if wide else "bfloat16")
+    base_dtype = choice(keys, "base_dtype", tuple(DTYPE_BYTES), "float32" if wide else "bfloat16")
     if wide and base_dtype != "float32":
         raise ValueError(f"base_dtype {base_dtype} contradicts precision {precision}, which keeps weights in float32")
     if precision == "bf16-master" and base_dtype == "float32":
         raise ValueError("base_dtype float32 contradicts precision bf16-master, which keeps weights in 16 bits")
     if precision == "bf16" and base_dtype == "float32" and not adapted:
         raise ValueError("base_dtype float32 contradicts precision bf16; precision fp32 trains float32 weights")
-    _refuse(keys, ADAPTER_KEYS, adapted, "lora and qlora")
-    _refuse(keys, QLORA_KEYS, method == "qlora", "qlora")
-    _refuse(keys, MASTER_KEYS, precision == "bf16-master", "precision bf16-master")
-    optim = _choice(keys, "optim", OPTIMIZERS, "adamw_torch_fused")
-    quantization = _choice(keys, "quantization", QUANTIZATIONS, "nf4")
-    _refuse(keys, ("double_quant",), quantization in ("nf4", "fp4"), "quantization nf4 and fp4")
-    checkpointing = _flag(keys, "gradient_checkpointing", True)
-    _refuse(keys, ("checkpoint_offload", "use_reentrant"), checkpointing, "gradient_checkpointing true")
-    foreach = _flag(keys, "foreach", optim == "adamw_torch")
+    refuse(keys, ADAPTER_KEYS, adapted, "lora and qlora")
+    refuse(keys, QLORA_KEYS, method == "qlora", "qlora")
+    refuse(keys, MASTER_KEYS, precision == "bf16-master", "precision bf16-master")
+    optim = choice(keys, "optim", OPTIMIZERS, "adamw_torch_fused")
+    quantization = choice(keys, "quantization", QUANTIZATIONS, "nf4")
+    refuse(keys, ("double_quant",), quantization in ("nf4", "fp4"), "quantization nf4 and fp4")
+    checkpointing = flag(keys, "gradient_checkpointing", True)
+    refuse(keys, ("checkpoint_offload", "use_reentrant"), checkpointing, "gradient_checkpointing true")
+    foreach = flag(keys, "foreach", optim == "adamw_torch")
     if foreach and optim != "adamw_torch":
         raise ValueError(f"foreach true belongs to optim adamw_torch; {optim} has no foreach step")
-    num_gpus = _count(keys, "num_gpus", 1)
+    num_gpus = count(keys, "num_gpus", 1)
     parallelism = _parallelism(keys, num_gpus, precision)
-    offload_params = _flag(keys, "offload_params", False)
-    offload_optimizer = _flag(keys, "offload_optimizer", offload_params and parallelism == "fsdp")
+    offload_params = flag(keys, "offload_params", False)
+    offload_optimizer = flag(keys, "offload_optimizer", offload_params and parallelism == "fsdp")
     _refuse_offload(parallelism, offload_optimizer, offload_params)
-    _refuse(keys, ("quant_storage",), quantization in ("nf4", "fp4"), "quantization nf4 and fp4")
+    refuse(keys, ("quant_storage",), quantization in ("nf4", "fp4"), "quantization nf4 and fp4")
+    objective = objective_of(keys)
+    reference = reference_of(keys, objective, adapted)
+    grpo = objective == "grpo"
+    num_generations = count(keys, "num_generations", GROUP_SIZE) if grpo else 1
+    micro_batch_size = count(keys, "micro_batch_size", num_generations)
+    sequence_length = count(keys, "sequence_length", 2048)
+    accumulation = count(keys, "gradient_accumulation_steps", 1)
+    if grpo and micro_batch_size * accumulation * num_gpus % num_generations:
+        effective = micro_batch_size * accumulation * num_gpus
+        raise ValueError(
+            f"num_generations {num_generations} must divide micro_batch_size × gradient_accumulation_steps × num_gpus, here {effective}"
+        )
+    generation = generation_of(keys, objective)
     return Recipe(
         method=method,
         base_dtype=base_dtype,
         precision=precision,
         optim=optim,
         foreach=foreach,
-        micro_batch_size=_count(keys, "micro_batch_size", 1),
-        sequence_length=_count(keys, "sequence_length", 2048),
-        gradient_accumulation_steps=_count(keys, "gradient_accumulation_steps", 1),
+        micro_batch_size=micro_batch_size,
+        sequence_length=sequence_length,
+        gradient_accumulation_steps=accumulation,
         gradient_checkpointing=checkpointing,
-        checkpoint_offload=_flag(keys, "checkpoint_offload", False),
-        attention=_choice(keys, "attention", ATTENTIONS, "sdpa"),
-        loss=_choice(keys, "loss", LOSSES, "standard"),
-        kernels=_choice(keys, "kernels", KERNELS, "none"),
-        lora_r=_count(keys, "lora_r", 16),
-        lora_dropout=_share(keys, "lora_dropout", 0.0),
+        checkpoint_offload=flag(keys, "checkpoint_offload", False),
+        attention=choice(keys, "attention", ATTENTIONS, "sdpa"),
+        loss=choice(keys, "loss", LOSSES, "standard"),
+        kernels=choice(keys, "kernels", KERNELS, "none"),
+        lora_r=count(keys, "lora_r", 16),
+        lora_dropout=share(keys, "lora_dropout", 0.0),
         target_modules=_modules(keys),
-        adapter_dtype=_choice(keys, "adapter_dtype", ("float32", "bfloat16"), "float32"),
-        use_dora=_flag(keys, "use_dora", False),
+        adapter_dtype=choice(keys, "adapter_dtype", ("float32", "bfloat16"), "float32"),
+        use_dora=flag(keys, "use_dora", False),
         modules_to_save=_tables(keys),
         quantization=quantization,
-        double_quant=_flag(keys, "double_quant", quantization in ("nf4", "fp4")),
-        prepare_kbit=_flag(keys, "prepare_kbit", True),
-        keep_outputs=_flag(keys, "keep_outputs", False),
-        padding=_flag(keys, "padding", False),
-        master_gradients=_choice(keys, "master_gradients", MASTER_GRADIENTS, "param"),
+        double_quant=flag(keys, "double_quant", quantization in ("nf4", "fp4")),
+        prepare_kbit=flag(keys, "prepare_kbit", True),
+        keep_outputs=flag(keys, "keep_outputs", False),
+        padding=flag(keys, "padding", False),
+        master_gradients=choice(keys, "master_gradients", MASTER_GRADIENTS, "param"),
         trained_token_share=_trained_share(keys),
-        transformers=_choice(keys, "transformers", TRANSFORMERS, "5"),
-        use_reentrant=_flag(keys, "use_reentrant", False),
-        kbit_tables=_choice(keys, "kbit_tables", ("float32", "bfloat16"), "float32"),
-        quantized_inputs_kept=_flag(keys, "quantized_inputs_kept", False),
+        transformers=choice(keys, "transformers", TRANSFORMERS, "5"),
+        use_reentrant=flag(keys, "use_reentrant", False),
+        kbit_tables=choice(keys, "kbit_tables", ("float32", "bfloat16"), "float32"),
+        quantized_inputs_kept=flag(keys, "quantized_inputs_kept", False),
         parallelism=parallelism,
         num_gpus=num_gpus,
         fsdp_version=_fsdp_version(keys, parallelism),
         offload_optimizer=offload_optimizer,
         offload_params=offload_params,
-        quant_storage=_choice(keys, "quant_storage", QUANT_STORAGES, "uint8"),
+        quant_storage=choice(keys, "quant_storage", QUANT_STORAGES, "uint8"),
+        objective=objective,
+        reference=reference,
+        num_generations=num_generations,
+        prompt_length=prompt_length_of(keys, sequence_length) if grpo else 0,
+        generation=generation,
+        vllm_memory_share=vllm_share_of(keys, generation),
     )
-
-
-def out_of_scope(word: str) -> str:
-    """What a key or a value of other tools asks for, if it is known and not modelled, else nothing."""
-    parts = word.replace("-", "_").split("_")
-    for part in parts:
-        named = part not in ("tensor", "pipeline", "sequence", "context", "expert") or "parallel" in parts or len(parts) == 1
-        if part in OUT_OF_SCOPE and named:
-            return OUT_OF_SCOPE[part]
-    return ""
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:-1]) + " or " + names[-1]
 
 
 def _parallelism(keys: dict[str, object], num_gpus: int, precision: str) -> str:
     value = keys.get("parallelism")
     if isinstance(value, str) and value not in PARALLELISMS and out_of_scope(value):
         raise ValueError(f"parallelism {shown(value)}: {out_of_scope(value)} is not modelled; it is one of {', '.join(PARALLELISMS)}")
-    found = _choice(keys, "parallelism", PARALLELISMS, "ddp" if num_gpus > 1 else "none")
+    found = choice(keys, "parallelism", PARALLELISMS, "ddp" if num_gpus > 1 else "none")
     if found == "none" and num_gpus > 1:
-        raise ValueError(f"parallelism none uses one GPU; num_gpus {num_gpus} needs {_listed(PARALLELISMS[1:])}")
+        raise ValueError(f"parallelism none uses one GPU; num_gpus {num_gpus} needs {listed(PARALLELISMS[1:])}")
     if precision == "bf16-master" and found == "fsdp":
         raise ValueError("precision bf16-master contradicts parallelism fsdp, whose float32 shards are the masters: fp32-autocast")
     return found
@@ -396,7 +413,7 @@ def _fsdp_version(keys: dict[str, object], parallelism: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value not in FSDP_VERSIONS:
         raise ValueError(f"fsdp_version must be 1 or 2, got {shown(value)}")
     # The default is in every result, which can be given back as a recipe.
-    _refuse(keys, ("fsdp_version",), parallelism == "fsdp" or value == 2, "parallelism fsdp")
+    refuse(keys, ("fsdp_version",), parallelism == "fsdp" or value == 2, "parallelism fsdp")
     return value
 
 
@@ -408,40 +425,6 @@ def _refuse_offload(parallelism: str, optimizer: bool, params: bool) -> None:
         raise ValueError("offload_optimizer belongs to parallelism zero1, zero2, zero3 and fsdp")
     if parallelism == "fsdp" and optimizer != params:
         raise ValueError("offload_optimizer and offload_params go together under parallelism fsdp")
-
-
-def _refuse(keys: dict[str, object], names: tuple[str, ...], applies: bool, owner: str) -> None:
-    for name in names:
-        if name in keys and not applies:
-            raise ValueError(f"{name} does not apply here; it belongs to {owner}")
-
-
-def _choice(keys: dict[str, object], key: str, allowed: tuple[str, ...], default: str) -> str:
-    value = keys.get(key, default)
-    if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{key} must be one of {', '.join(allowed)}, got {shown(value)}")
-    return value
-
-
-def _flag(keys: dict[str, object], key: str, default: bool) -> bool:
-    value = keys.get(key, default)
-    if not isinstance(value, bool):
-        raise ValueError(f"{key} must be true or false, got {shown(value)}")
-    return value
-
-
-def _count(keys: dict[str, object], key: str, default: int) -> int:
-    value = keys.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or value > LIMITS[key]:
-        raise ValueError(f"{key} must be a whole number from 1 to {LIMITS[key]}, got {shown(value)}")
-    return value
-
-
-def _share(keys: dict[str, object], key: str, default: float) -> float:
-    value = keys.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
-        raise ValueError(f"{key} must be a number from 0 to below 1, got {shown(value)}")
-    return float(value)
 
 
 def _tables(keys: dict[str, object]) -> tuple[str, ...]:

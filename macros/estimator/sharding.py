@@ -394,6 +394,20 @@ class Sharing:
             total += self.units[shape] * count
         return total
 
+    def reference(self) -> int:
+        """Bytes of a second model that the policy is held against: loaded in the same dtype, shared in the same way.
+
+        Source: TRL 1.16.0 trainer/dpo_trainer.py, DPOTrainer.__init__; models/utils.py prepare_deepspeed, prepare_fsdp.
+        """
+        if self.given.reference != "model":
+            return 0
+        kept = in_bfloat16(self.given) if self.zero and self.divided else self.given
+        kept = replace(kept, prepare_kbit=False)
+        size, whole = weight_bytes(self.arch, kept), undivided_bytes(self.arch, kept)
+        if self.strategy != "zero3" and not self.fsdp:
+            return size
+        return whole + share(size - whole, self.cards)
+
     # ---- gradients of the tables ----
 
     def root_gradients(self) -> int:

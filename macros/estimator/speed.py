@@ -4,7 +4,7 @@ The share, here utilisation, is FLOPs of the step (compute.py: with recomputatio
 per second, over the card's dense bf16 rate. data/utilisations.yml has a range for each kind of card and method, from
 published runs, and tests/test_throughputs.py checks it with others. There is no figure for what no published run backs:
 a kind of card or method without a range, experts and linear attention (whose loops and kernels differ by a factor of ten
-between versions), 8-bit and AWQ weights, DoRA, float32 throughout, and offloaded weights or states.
+between versions), 8-bit and AWQ weights, DoRA, float32 throughout, offloaded weights or states, DPO and GRPO.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class Rate:
 
 def has_speed(arch: Architecture, recipe: Recipe) -> bool:
     """Whether published runs are like this recipe, whatever the card."""
+    if recipe.objective != "sft":
+        return False
     if recipe.precision == "fp32" or recipe.use_dora or recipe.offload_optimizer or recipe.offload_params:
         return False
     if recipe.method == "qlora" and recipe.quantization in ("int8", "awq"):

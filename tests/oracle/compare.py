@@ -43,6 +43,8 @@ PHASE_MOMENTS = {
     "loss": ("loss",),
     "backward": ("loss", "head_backward", "layer_backward", "last_layer_backward"),
     "optim": ("optimizer_step",),
+    "log_probs": ("log_probs",),
+    "generation": ("generation",),
 }
 
 
@@ -102,10 +104,23 @@ def recipe_keys(row: dict[str, str]) -> dict[str, object]:
         keys["trained_token_share"] = float(row["trained_token_share"])
     if row.get("modules_to_save"):
         keys["modules_to_save"] = row["modules_to_save"].split()
+    keys |= preference_keys(row)
     if row.get("rank"):
         keys["lora_r"] = int(row["rank"])
         keys["lora_dropout"] = float(row["dropout"])
         keys["target_modules"] = targets(row["targets"], json.loads(row["config"])["model_type"])
+    return keys
+
+
+def preference_keys(row: dict[str, str]) -> dict[str, object]:
+    """The keys of DPO and GRPO; rows without generation are of steps whose completions came from elsewhere."""
+    if row.get("objective", "sft") in ("", "sft"):
+        return {}
+    keys: dict[str, object] = {"objective": row["objective"], "reference": row["reference"]}
+    if row["objective"] == "grpo":
+        keys["num_generations"] = int(row["batch"]) * int(row.get("accumulation") or 1)
+        keys["prompt_length"] = int(row["prompt"])
+        keys["generation"] = "transformers"
     return keys
 
 

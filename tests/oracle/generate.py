@@ -11,6 +11,7 @@ import sys
 from importlib.metadata import version
 
 import oracle
+import preference
 
 ROWS = pathlib.Path(__file__).parent / "rows"
 RESULTS = ("params", "trainable_params", "peak_bytes", "peak_phase", "peak_op")
@@ -21,7 +22,8 @@ def row(run: dict[str, object]) -> dict[str, object]:
     """One run as a row: its configuration, its settings, the peak."""
     settings = dict(run)
     config = settings.pop("config")
-    result = oracle.run(config, oracle.Settings(**settings))
+    chosen = oracle.Settings(**settings)
+    result = (oracle if chosen.objective == "sft" else preference).run(config, chosen)
     written = {"config": json.dumps(config)}
     for key, value in settings.items():
         written[key] = int(value) if isinstance(value, bool) else value

@@ -95,6 +95,10 @@ class Settings:
     grad32        of full-mixed-master: param, all or persistent
     accumulation  micro-steps before the optimizer's step
     loss          standard, trl (tiled head) or liger (fused linear cross-entropy)
+    objective     sft, or dpo and grpo (preference.py); reference, prompt and generation are theirs
+    reference     none, model, adapter (its own, switched off) or precomputed
+    prompt        tokens of a prompt
+    generation    none, or transformers
     """
 
     recipe: str = "full-bf16-pure"
@@ -117,6 +121,10 @@ class Settings:
     loss: str = "standard"
     trained_token_share: float = 1.0
     kernels: str = "none"
+    objective: str = "sft"
+    reference: str = "none"
+    prompt: int = 0
+    generation: str = "none"
 
 
 def run(config: dict[str, object], settings: Settings, log: bool = False) -> dict[str, object]:
