@@ -95,6 +95,7 @@ def test_grpo_has_no_reference_unless_it_is_asked_for(dataset: Dataset) -> None:
     arch = model(dataset, "llama-3.2-1b")
     plain = run(arch, method="lora", objective="grpo")
     assert plain.conditions["reference"] == "none" and plain.conditions["num_generations"] == 8
+    assert run(arch, method="lora", objective="grpo", micro_batch_size=3, gradient_accumulation_steps=2).conditions["num_generations"] == 6
     assert "log_probs" not in plain.moments and "generation" in plain.moments
     held = run(arch, method="lora", objective="grpo", reference="adapter")
     assert held.moments["log_probs"].total > held.moments["load"].total
@@ -183,7 +184,8 @@ def test_the_reference_precomputed_is_a_measure(dataset: Dataset) -> None:
         ({"method": "full", "objective": "dpo", "reference": "adapter"}, "reference adapter belongs to method lora and qlora"),
         ({"objective": "dpo", "num_generations": 8}, "num_generations does not apply here; it belongs to objective grpo"),
         ({"objective": "dpo", "generation": "vllm"}, "generation does not apply here"),
-        ({"objective": "grpo", "micro_batch_size": 3}, "num_generations 8 must divide micro_batch_size"),
+        ({"objective": "grpo", "num_generations": 8, "micro_batch_size": 3}, "num_generations 8 must divide micro_batch_size"),
+        ({"objective": "grpo", "sequence_length": 1}, "sequence_length 1 has no room for a prompt and a completion"),
         ({"objective": "grpo", "prompt_length": 2048}, "prompt_length 2048 leaves nothing to generate"),
         ({"objective": "grpo", "vllm_memory_share": 0.3}, "vllm_memory_share does not apply here; it belongs to generation vllm"),
         ({"objective": "grpo", "generation": "vllm", "vllm_memory_share": 1.2}, "vllm_memory_share must be a number from 0 to below 1"),

@@ -55,9 +55,25 @@ def reference_of(keys: dict[str, object], objective: str, adapted: bool) -> str:
 
 def prompt_length_of(keys: dict[str, object], sequence_length: int) -> int:
     """Tokens before the completion; 512 of them, or half of a shorter sequence."""
+    if sequence_length < 2:
+        raise ValueError(f"sequence_length {sequence_length} has no room for a prompt and a completion")
     value = count(keys, "prompt_length", PROMPT_LENGTH if sequence_length > PROMPT_LENGTH else max(1, sequence_length // 2))
     if value >= sequence_length:
         raise ValueError(f"prompt_length {value} leaves nothing to generate of sequence_length {sequence_length}")
+    return value
+
+
+def group_size_of(keys: dict[str, object], completions: int) -> int:
+    """Completions of one prompt: a divisor of those of an optimizer step on all cards; the largest up to 8."""
+    if "num_generations" in keys:
+        value = count(keys, "num_generations", GROUP_SIZE)
+        if completions % value:
+            product = "micro_batch_size × gradient_accumulation_steps × num_gpus"
+            raise ValueError(f"num_generations {value} must divide {product}, here {completions}")
+        return value
+    value = GROUP_SIZE
+    while completions % value:
+        value -= 1
     return value
 
 

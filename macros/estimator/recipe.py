@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from .checks import choice, count, flag, listed, out_of_scope, refuse, share
-from .objective import GROUP_SIZE, generation_of, objective_of, prompt_length_of, reference_of, vllm_share_of
+from .objective import GROUP_SIZE, generation_of, group_size_of, objective_of, prompt_length_of, reference_of, vllm_share_of
 from .wording import shown
 
 METHODS = ("full", "lora", "qlora")
@@ -340,15 +340,11 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
     objective = objective_of(keys)
     reference = reference_of(keys, objective, adapted)
     grpo = objective == "grpo"
-    num_generations = count(keys, "num_generations", GROUP_SIZE) if grpo else 1
-    micro_batch_size = count(keys, "micro_batch_size", num_generations)
+    # A whole group in one forward, unless somebody says otherwise.
+    group = count(keys, "num_generations", GROUP_SIZE) if grpo else 1
+    micro_batch_size = count(keys, "micro_batch_size", group)
     sequence_length = count(keys, "sequence_length", 2048)
     accumulation = count(keys, "gradient_accumulation_steps", 1)
-    if grpo and micro_batch_size * accumulation * num_gpus % num_generations:
-        effective = micro_batch_size * accumulation * num_gpus
-        raise ValueError(
-            f"num_generations {num_generations} must divide micro_batch_size × gradient_accumulation_steps × num_gpus, here {effective}"
-        )
     generation = generation_of(keys, objective)
     return Recipe(
         method=method,
@@ -389,7 +385,7 @@ def recipe_from_keys(keys: dict[str, object]) -> Recipe:
         quant_storage=choice(keys, "quant_storage", QUANT_STORAGES, "uint8"),
         objective=objective,
         reference=reference,
-        num_generations=num_generations,
+        num_generations=group_size_of(keys, micro_batch_size * accumulation * num_gpus) if grpo else 1,
         prompt_length=prompt_length_of(keys, sequence_length) if grpo else 0,
         generation=generation,
         vllm_memory_share=vllm_share_of(keys, generation),
