@@ -27,6 +27,7 @@ HEAD = """\
 LIBRARIES = ("torch", "transformers", "peft")
 # What a run may have beside its recipe; each of them alone makes a group.
 SETTINGS: dict[str, tuple[Any, ...]] = {
+    "objective": ("dpo", "grpo"),
     "loss": ("chunked", "fused"),
     "kernels": ("liger",),
     "quantization": ("fp4", "int8"),

@@ -78,9 +78,9 @@ def test_the_cache_holds_keys_and_values_of_all_completions(dataset: Dataset) ->
     arch = model(dataset, "llama-3.1-8b")
     found = run(arch, method="lora", objective="grpo", micro_batch_size=2, gradient_accumulation_steps=8, sequence_length=4096, prompt_length=64)
     assert found.moments["generation"].parts["kv_cache"] == 131_072 * 16 * 4096
-    # Float32 hidden states after the k-bit preparation make the rotated keys float32, the values stay bfloat16.
+    # After the k-bit preparation hidden states are float32, to which 4-bit layers cast their results back.
     prepared = run(arch, method="qlora", objective="grpo", sequence_length=4096, prompt_length=64)
-    assert prepared.moments["generation"].parts["kv_cache"] == 131_072 * 3 // 2 * 8 * 4096
+    assert prepared.moments["generation"].parts["kv_cache"] == 131_072 * 2 * 8 * 4096
 
 
 def test_a_window_bounds_the_cache(dataset: Dataset) -> None:

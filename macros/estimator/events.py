@@ -303,8 +303,8 @@ def loss_candidates(arch: Architecture, setting: Recipe) -> list[Candidate]:
     return found
 
 
-def states_without_gradients(tape: Tape, source: Value) -> list[State]:
-    """The states of a forward pass in which autograd keeps nothing."""
+def states_without_gradients(tape: Tape, source: Value, tags: tuple[str, ...] = ()) -> list[State]:
+    """The states of a forward pass in which autograd keeps nothing, of all its parts or of those with these tags."""
     for op in tape.ops:
         op.saved = []
         if op.output.kind == CAST and tape.autocast and op.inputs[0].requires_grad:
@@ -313,6 +313,8 @@ def states_without_gradients(tape: Tape, source: Value) -> list[State]:
     replay.forward(source, False)
     found = []
     for tag in replay.peaks.states:
+        if tags and tag not in tags:
+            continue
         found += [State({}).plus_kinds(state[3]) for state in replay.peaks.states[tag]]
     return found
 

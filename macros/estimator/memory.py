@@ -345,6 +345,13 @@ class Step:
         """A state to add to, with what is alive all the time."""
         return self.rest.copy()
 
+    def between_steps(self) -> State:
+        """What is alive before the first forward of a step: no gradients but those of a partition that is kept."""
+        state = self.resting()
+        if self.sharing.strategy != "zero2" and self.sharing.strategy != "zero3":
+            state.plus("gradients", 0, -self.sharing.standing, 0)
+        return state
+
     def at_rest(self) -> State:
         """What is alive all the time: weights, adapters, states, and gradients that accumulate."""
         arch, recipe, sharing = self.arch, self.recipe, self.sharing
@@ -402,9 +409,9 @@ class Step:
         backwards = full.plus("gathered_shards", 0, sharing.loss_backward(), 0)
         result = {"load": [State({}).plus("weights", 0, sharing.weights(), 0).plus("reference_weights", 0, sharing.reference(), 0)]}
         if recipe.objective == "grpo":
-            # Nothing but what rests lives then; what the phases themselves need is added by phases.py.
-            result["generation"] = [self.resting()]
-            result["log_probs"] = [self.resting()]
+            # What the phases themselves need is added by phases.py.
+            result["generation"] = [self.between_steps()]
+            result["log_probs"] = [self.between_steps()]
         elif recipe.objective == "dpo" and recipe.reference != "precomputed":
             result["log_probs"] = among(kept, self.head.forward, "forward kept")
         result["forward_end"] = [inside.copy().plus("layer_activations", hidden, 0, 0)]
@@ -412,7 +419,11 @@ class Step:
             below = self.stack(self.resting(), layers - 1).plus("gathered_shards", 0, sharing.forward_layers(), 0)
             result["forward_end"] += among(below, self.stage(layers - 1).forward, "forward layer")
         result["loss"] = among(forwards, self.head.forward, "forward head")
-        result["loss"] += among(forwards, self.head.forward, "forward loss")
+        if recipe.objective != "sft" and recipe.loss == "standard":
+            # The log-probabilities are taken when the model's forward is over, and autocast's cache with it.
+            result["loss"] += among(kept.plus("gathered_shards", 0, sharing.loss_forward(), 0), self.head.forward, "forward loss")
+        else:
+            result["loss"] += among(forwards, self.head.forward, "forward loss")
         result["loss"] += among(backwards, self.head.backward, "backward loss")
         result["head_backward"] = among(backwards, self.head.backward, "backward head")
         result["layer_backward"] = among(backwards, self.head.backward, "backward layer") + self.layer_states(among)

@@ -12,12 +12,13 @@ from dataclasses import replace
 
 from .architecture import Architecture
 from .compute import forward_flops, plus_flops
-from .events import head_tape, layer_candidates, layer_tape, loss_candidates
-from .memory import Candidate, Moment, input_bytes, is_masked, mask_bytes
+from .events import head_tape, layer_candidates, layer_tape, states_without_gradients
+from .memory import Candidate, Moment, input_bytes, is_masked, mask_bytes, undominated
+from .parameters import embedding_weights
 from .recipe import Recipe
 from .sharding import Sharing, computed
 from .shapes import LayerShape
-from .states import stream_width
+from .states import stream_width, table_width
 
 # A token's id and its place in the mask, as int64.
 TOKEN_BYTES = 16
@@ -66,13 +67,18 @@ def silent(recipe: Recipe) -> Recipe:
 
 
 def scorer(recipe: Recipe) -> Recipe:
-    """The recipe of the forward that takes log-probabilities: what vLLM sampled is scored by the policy, adapters on."""
+    """The recipe of the forward that takes log-probabilities: what vLLM sampled is scored by the policy, adapters on.
+
+    TRL does not freeze a second model, so that autocast keeps its casts of float32 weights until its forward is over.
+    """
     setting = silent(recipe)
     sampled = recipe.generation == "vllm" or recipe.generation == "vllm-server"
     if not recipe.adapted or sampled or recipe.reference == "none":
         return setting
     bare = replace(setting, target_modules=(), modules_to_save=(), use_dora=False)
-    return replace(bare, prepare_kbit=False) if recipe.reference == "model" else bare
+    if recipe.reference == "adapter":
+        return bare
+    return replace(bare, method="full") if recipe.method == "lora" else replace(bare, prepare_kbit=False)
 
 
 def log_probs_parts(arch: Architecture, recipe: Recipe, sharing: Sharing) -> dict[str, int]:
@@ -81,10 +87,34 @@ def log_probs_parts(arch: Architecture, recipe: Recipe, sharing: Sharing) -> dic
     layers, casts = layer_candidates(arch, setting)
     decoding = largest(layers, setting)
     decoding["gathered_shards"] = sharing.forward_layers()
-    head = largest(loss_candidates(arch, setting), setting)
+    inside, after = scoring_candidates(arch, setting)
+    head = largest(inside, setting)
     head["weight_casts"] = head.get("weight_casts", 0) + casts
     head["gathered_shards"] = sharing.loss_forward()
-    return decoding if total(decoding) > total(head) else head
+    best = decoding if total(decoding) > total(head) else head
+    if after:
+        scoring = largest(after, setting)
+        best = scoring if total(scoring) > total(best) else best
+    return best
+
+
+def scoring_candidates(arch: Architecture, setting: Recipe) -> tuple[list[Candidate], list[Candidate]]:
+    """The states of the head while the model's forward runs, and after it, when autocast's cache is gone.
+
+    TRL's tiled head is a part of the forward; log-probabilities of all logits are taken after it.
+    """
+    key = ("log-probabilities", setting.structure)
+    found = arch.profiles.get(key)
+    if found is None:
+        tape, source, _ = head_tape(arch, setting)
+        if setting.loss == "chunked":
+            found = (undominated(states_without_gradients(tape, source)), [])
+        else:
+            inside = undominated(states_without_gradients(tape, source, ("forward layer", "forward head")))
+            tape, source, _ = head_tape(arch, setting)
+            found = (inside, undominated(states_without_gradients(tape, source, ("forward loss", "forward kept"))))
+        arch.profiles[key] = found
+    return found
 
 
 def log_probs_flops(arch: Architecture, recipe: Recipe) -> float:
@@ -152,12 +182,11 @@ def generation_parts(arch: Architecture, recipe: Recipe, sharing: Sharing) -> di
     last = {"kv_cache": cache_bytes(arch, prompts, batch, recipe.sequence_length)}
     last["layer_activations"] = joined_bytes(arch, prompts, batch, recipe.sequence_length)
     last["weight_casts"] = casts
-    sampling = dict(last)
-    sampling["weight_casts"] = 0
-    sampling["layer_activations"] = 0
-    sampling["logits"] = sampled_logits_bytes(arch, prompts, batch)
+    head = {"kv_cache": last["kv_cache"], "weight_casts": casts + head_cast_bytes(arch, prompts)}
+    head["logits"] = batch * arch.vocab_size * (2 if prompts.autocast else prompts.weight_bytes)
+    sampling = {"kv_cache": last["kv_cache"], "logits": sampled_logits_bytes(arch, prompts, batch)}
     best = first
-    for parts in (last, sampling):
+    for parts in (last, head, sampling):
         if total(parts) > total(best):
             best = parts
     best["gathered_shards"] = shared
@@ -170,6 +199,11 @@ def gathered_while_generating(recipe: Recipe, sharing: Sharing) -> int:
     if recipe.parallelism == "zero3" and sharing.divided:
         return sharing.gatherable()
     return sharing.forward_layers()
+
+
+def head_cast_bytes(arch: Architecture, setting: Recipe) -> int:
+    """The head's weight in bfloat16, where autocast has to cast a float32 one."""
+    return 2 * embedding_weights(arch) if setting.autocast and table_width(setting) == 4 else 0
 
 
 def sampled_logits_bytes(arch: Architecture, setting: Recipe, batch: int) -> int:
@@ -210,8 +244,8 @@ def cached_sizes(shape: LayerShape) -> tuple[int, int]:
 
 
 def compute_width(setting: Recipe) -> int:
-    """Bytes of an element that a linear layer gives."""
-    return 2 if setting.autocast else stream_width(setting)
+    """Bytes of an element that a linear layer gives: a quantised one casts its result back to its input's dtype."""
+    return 2 if setting.autocast and setting.method != "qlora" else stream_width(setting)
 
 
 def key_width(arch: Architecture, setting: Recipe) -> int:

@@ -116,7 +116,7 @@ def preference_keys(row: dict[str, str]) -> dict[str, object]:
     """The keys of DPO and GRPO; rows without generation are of steps whose completions came from elsewhere."""
     if row.get("objective", "sft") in ("", "sft"):
         return {}
-    keys: dict[str, object] = {"objective": row["objective"], "reference": row["reference"]}
+    keys: dict[str, object] = {"objective": row["objective"], "reference": row["reference"] or "none"}
     if row["objective"] == "grpo":
         keys["num_generations"] = int(row["batch"]) * int(row.get("accumulation") or 1)
         keys["prompt_length"] = int(row["prompt"])

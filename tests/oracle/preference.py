@@ -42,6 +42,18 @@ class Preference(Run):
             if self.settings.loss == "trl":
                 losses.add_trl_head(self.reference)
 
+    def mark_phases(self) -> None:
+        """Head and loss are phases of the policy's forward alone."""
+        tracker = self.tracker
+
+        def late(phase: str, category: str):
+            return lambda *args: tracker.set(phase if tracker.phase in ("forward", "head", "loss") else tracker.phase, category)
+
+        if self.settings.loss == "trl":
+            losses.on_final_norm(self.base, late("loss", "loss"))
+        else:
+            self.base.get_output_embeddings().register_forward_pre_hook(late("head", "logits"))
+
     def track_model(self) -> None:
         super().track_model()
         if self.reference is not None:
