@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 
 from macros.estimator.architecture import architecture_from_config
+from macros.estimator.checks import LIMITS
+from macros.estimator.objective import GENERATIONS, OBJECTIVES, REFERENCES
 from macros.estimator.questions import MOST, NUMBERS, QUESTIONS
 from macros.estimator.recipe import (
     ATTENTIONS,
     DTYPE_BYTES,
     FSDP_VERSIONS,
     KERNELS,
-    LIMITS,
     LOSSES,
     MASTER_GRADIENTS,
     METHODS,
@@ -64,6 +65,9 @@ CHOICES = {
     "kbit_tables": ("float32", "bfloat16"),
     "parallelism": PARALLELISMS,
     "quant_storage": QUANT_STORAGES,
+    "objective": OBJECTIVES,
+    "reference": REFERENCES,
+    "generation": GENERATIONS,
 }
 FLAGS = (
     "foreach",
@@ -79,7 +83,7 @@ FLAGS = (
     "offload_optimizer",
     "offload_params",
 )
-SHARES = ("lora_dropout", "trained_token_share")
+SHARES = ("lora_dropout", "trained_token_share", "vllm_memory_share")
 LISTS = ("target_modules", "modules_to_save")
 # Keys of the page itself: the unit of its amounts, and the card of its question "what can I train?".
 UNITS = ("gb", "gib")
@@ -195,7 +199,7 @@ def _value(key: str, text: str, problem: dict[str, object]) -> object:
         return _number(text, 1, LIMITS[key], True, problem)
     if key in SHARES:
         number = _number(text, 0, 1, False, problem)
-        beyond = number == 1 if key == "lora_dropout" else number == 0
+        beyond = (number == 1 and key != "trained_token_share") or (number == 0 and key != "lora_dropout")
         return None if beyond else number
     if key in QUESTIONS:
         if key == "dataset_tokens":

@@ -35,6 +35,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "base_dtype",
         "master_gradients",
     ),
+    "objective": ("objective", "reference", "prompt_length", "num_generations", "generation", "vllm_memory_share"),
     "loss": ("loss", "attention", "kernels", "trained_token_share", "padding", "keep_outputs", "transformers"),
     "adapter": ("lora_r", "target_modules", "lora_dropout", "adapter_dtype", "use_dora", "modules_to_save"),
     "quantization": (

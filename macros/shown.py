@@ -216,7 +216,13 @@ def _applicable(conditions: dict[str, object]) -> list[str]:
             continue
         if key == "offload_params" and conditions["parallelism"] not in ("zero3", "fsdp"):
             continue
-        if key == "trained_token_share" and conditions["loss"] == "standard":
+        if key == "trained_token_share" and (conditions["loss"] == "standard" or conditions["objective"] == "grpo"):
+            continue
+        if key == "reference" and conditions["objective"] == "sft":
+            continue
+        if key in ("num_generations", "prompt_length", "generation") and conditions["objective"] != "grpo":
+            continue
+        if key == "vllm_memory_share" and conditions["generation"] != "vllm":
             continue
         keys.append(short_name(key))
     return keys

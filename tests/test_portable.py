@@ -273,8 +273,7 @@ def test_questions_beyond_one_recipe_give_the_same(browser_side: MiniRacer, data
 
 def test_limits_stay_below_two_to_the_53(dataset: Dataset, data: dict[str, Any]) -> None:
     """A script that throws at a larger whole number goes through the largest inputs, alone and together."""
-    others = ("lora_r", "num_generations", "prompt_length")
-    largest = {key: limit for key, limit in checks.LIMITS.items() if key not in others}
+    largest = {key: limit for key, limit in checks.LIMITS.items() if key not in ("lora_r", "num_generations", "prompt_length")}
     wide = {key: limit for key, limit in architecture.LIMITS.items() if "sliding" not in key and "expert" not in key and "moe" not in key}
     model = next(model["config"] for model in data["models"].values() if model["config"].get("model_type") == "llama")
     configs = [model, {**model, **wide}, *({**model, key: limit} for key, limit in wide.items() if key != "num_key_value_heads")]
