@@ -28,7 +28,7 @@ import transformers
 import trl
 from transformers.training_args import OptimizerNames
 from trl.kernels import chunked_logprob
-from trl.trainer import sft_trainer
+from trl.trainer import dpo_trainer, grpo_trainer, sft_trainer
 from trl.trainer import utils as trl_utils
 
 RECORD = Path(__file__).resolve().parent / "recorded" / "defaults.json"
@@ -103,16 +103,18 @@ def defaults() -> dict[str, Any]:
 
 
 def facts() -> dict[str, bool]:
-    """What no default says: how TRL's trainer and loader are written, found in their source text."""
-    trainer = inspect.getsource(sft_trainer)
+    """What no default says: how TRL's trainers and loader are written, found in their source text."""
+    found = {}
+    for name, module in (("sft", sft_trainer), ("dpo", dpo_trainer), ("grpo", grpo_trainer)):
+        trainer = inspect.getsource(module)
+        casts = "if _is_quantized_model:" in trainer and "param.data.to(torch.bfloat16)" in trainer
+        found |= {
+            f"{name}_calls_kbit_preparation": "prepare_model_for_kbit_training" in trainer,
+            f"{name}_casts_quantized_adapters_to_bf16": casts,
+            f"{name}_uses_fused_lm_head": "add_fused_lm_head(" in trainer and "fused_lm_head=True" in trainer,
+        }
     loader = inspect.getsource(trl_utils.create_model_from_path)
-    return {
-        "sft_calls_kbit_preparation": "prepare_model_for_kbit_training" in trainer,
-        "sft_casts_quantized_adapters_to_bf16": "if _is_quantized_model:" in trainer
-        and "param.data.to(torch.bfloat16)" in trainer,
-        "sft_uses_fused_lm_head": "add_fused_lm_head(" in trainer and "fused_lm_head=True" in trainer,
-        "models_by_name_load_in_float32": 'kwargs.get("dtype", "float32")' in loader,
-    }
+    return found | {"models_by_name_load_in_float32": 'kwargs.get("dtype", "float32")' in loader}
 
 
 def main() -> int:

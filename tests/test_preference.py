@@ -5,6 +5,8 @@ How near the step's peak is to the real one: tests/test_oracle.py, file "prefere
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -211,6 +213,23 @@ def test_every_result_can_be_given_back(dataset: Dataset) -> None:
         found = recipe_from_keys(keys)
         named = {key: value for key, value in found.conditions().items() if key in {*keys, "objective", "reference", "num_generations", "prompt_length", "generation", "vllm_memory_share", "micro_batch_size"}}
         assert recipe_from_keys(named) == found
+
+
+SAID = {
+    "de": ("GRPO · ohne Referenzmodell", "Antworten je Prompt: 8", "30 % der GPU für vLLM", "vLLM reserviert seinen Anteil"),
+    "en": ("GRPO · no reference model", "completions per prompt: 8", "30% of the GPU for vLLM", "vLLM reserves its share"),
+    "tr": ("GRPO · referans model yok", "prompt başına yanıt: 8", "vLLM için GPU payı: %30", "vLLM kendi payını"),
+}
+
+
+@pytest.mark.parametrize("code", SAID)
+def test_captions_name_objective_reference_and_generation(code: str, say: Callable[..., str]) -> None:
+    call = '{{ bars(estimate(model="llama-3.2-1b", method="lora", objective="grpo", generation="vllm", gpu="h100-sxm")) }}'
+    plain = re.sub("<[^>]+>", "", say(call, code)).replace("\u00a0", " ").replace("\u202f", " ")
+    for words in SAID[code]:
+        assert words in plain
+    table = say('{{ table(compare(model="llama-3.2-1b", objective="dpo", reference=["precomputed", "adapter"], method="lora"), rows="reference", across="method", cell="peak") }}', code)
+    assert "reference." not in table and "caption" in table
 
 
 SMALL = architecture_from_config(

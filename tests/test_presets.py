@@ -82,6 +82,30 @@ def test_trl_calls_no_kbit_preparation() -> None:
     assert FACTS["sft_calls_kbit_preparation"] is keys("trl", "qlora")["prepare_kbit"] is False
 
 
+@pytest.mark.parametrize(("objective", "trainer"), (("dpo", "DPOConfig"), ("grpo", "GRPOConfig")))
+@pytest.mark.parametrize("method", METHODS)
+def test_the_preset_of_trl_holds_for_its_trainers_of_preferences(objective: str, trainer: str, method: str) -> None:
+    """What decides memory in SFTTrainer is the same in DPOTrainer and GRPOTrainer."""
+    assert FACTS[f"{objective}_uses_fused_lm_head"] and FACTS[f"{objective}_casts_quantized_adapters_to_bf16"]
+    assert not FACTS[f"{objective}_calls_kbit_preparation"] and not DEFAULTS[trainer]["use_liger_kernel"]
+    for key in ("optim", "bf16", "gradient_checkpointing"):
+        assert DEFAULTS[trainer][key] == DEFAULTS["SFTConfig"][key]
+    recipe = recipe_from_keys({"method": method, "objective": objective, **keys("trl", method)})
+    assert recipe.loss == "chunked" and recipe.gradient_checkpointing is DEFAULTS[trainer]["gradient_checkpointing"]
+
+
+def test_dpo_and_grpo_begin_as_trl_has_them() -> None:
+    dpo, grpo = DEFAULTS["DPOConfig"], DEFAULTS["GRPOConfig"]
+    assert dpo["disable_dropout"] is True and dpo["precompute_ref_log_probs"] is False
+    recipe = recipe_from_keys({"method": "full", "objective": "dpo"})
+    assert recipe.reference == "model" and recipe_from_keys({"method": "lora", "objective": "dpo"}).reference == "adapter"
+    recipe = recipe_from_keys({"method": "full", "objective": "grpo"})
+    assert (recipe.micro_batch_size, recipe.num_generations) == (grpo["per_device_train_batch_size"], grpo["num_generations"])
+    assert (recipe.reference, grpo["beta"]) == ("none", 0) and (recipe.generation, grpo["use_vllm"]) == ("transformers", False)
+    beside = recipe_from_keys({"method": "full", "objective": "grpo", "generation": "vllm"})
+    assert beside.vllm_memory_share == grpo["vllm_gpu_memory_utilization"] and grpo["vllm_mode"] == "colocate"
+
+
 def test_peft_keeps_adapters_in_float32() -> None:
     assert DEFAULTS["get_peft_model"]["autocast_adapter_dtype"] is True
     assert keys("transformers-peft", "lora")["adapter_dtype"] == "float32"
