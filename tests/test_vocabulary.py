@@ -337,7 +337,7 @@ def test_arithmetic_only_figures_say_so(value):
     said = caption.sentences(language.load("en"), runs, ["method"])
     assert "Partly calculated only, with nothing yet to compare with: Full fine-tuning." in said
     said = caption.sentences(language.load("en"), runs[:1], ["method"])
-    assert "Calculated only: there is nothing yet to compare these values with." in said
+    assert "Calculated only: not yet compared with a simulation or a measurement." in said
 
 
 def test_what_is_left_out_names_the_models_it_holds_for(value):
