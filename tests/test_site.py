@@ -205,6 +205,34 @@ def test_sitemaps_list_pages_that_exist(site: Path, pages: dict[str, Page]) -> N
         assert files and all(file in pages for file in files)
 
 
+def test_sitemaps_list_every_page_with_its_translations(site: Path, pages: dict[str, Page]) -> None:
+    names = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9", "x": "http://www.w3.org/1999/xhtml"}
+    for locale in LOCALES:
+        listed = ElementTree.parse(site / locale / "sitemap.xml").getroot().findall("s:url", names)
+        alternates = {
+            str(entry.findtext("s:loc", namespaces=names)): {str(link.get("hreflang")): str(link.get("href")) for link in entry.findall("x:link", names)}
+            for entry in listed
+        }
+        assert len(alternates) == len(listed)
+        assert alternates == {page.canonical: page.alternates for page in of_locale(pages, locale).values() if page.canonical}
+        for entry in listed:
+            assert re.fullmatch(r"20\d\d-\d\d-\d\d", entry.findtext("s:lastmod", "2026-12-01", names))
+
+
+def test_the_home_page_answers_and_leads_on(site: Path) -> None:
+    """Three figures first, then which model fits a card, what a model needs, and what came out last."""
+    for locale in LOCALES:
+        page = (site / locale / "index.html").read_text(encoding="utf-8")
+        text = page.partition('class="vg-home"')[2]
+        first, _, rest = text.partition('id="fits"')
+        assert first.partition("<svg")[0].count('<data class="figure"') >= 3
+        fits, _, rest = rest.partition('id="needs"')
+        needs, _, rest = rest.partition('id="newest"')
+        assert fits.count("vg-verdict--") >= 20 and needs.count('<data class="figure"') >= 15
+        assert rest.count('class="vg-list__item"') == 5
+        assert 'href="calculator/"' in text
+
+
 def test_the_site_has_no_build_files(site: Path) -> None:
     """The folder of templates holds more than the theme's files; none of it is published."""
     assert not list(site.rglob("*.yml")) and not list(site.rglob("*.py"))

@@ -106,9 +106,19 @@ def test_a_stale_translation_says_so(project: Path, tmp_path: Path) -> None:
     for locale, known in (("en", blob), ("tr", "0" * 40)):
         path = project / "docs" / locale / "article.md"
         path.write_text(path.read_text("utf-8").replace("category:", f"translation: {{from: de, blob: {known}}}\ncategory:"), "utf-8")
+    for locale in ("de", "en"):  # any language may be the source
+        path = project / "docs" / locale / "second.md"
+        path.write_text(path.read_text("utf-8").replace("category:", f"translation: {{from: tr, blob: {'0' * 40}}}\ncategory:"), "utf-8")
     site = site_build.build(project, tmp_path / "site")
     assert "vg-stale" not in (site / "en" / "article" / "index.html").read_text(encoding="utf-8")
-    assert "kaynağından (Deutsch) daha eski" in (site / "tr" / "article" / "index.html").read_text(encoding="utf-8")
+    assert "vg-stale" not in (site / "tr" / "second" / "index.html").read_text(encoding="utf-8")
+    for place, says in (
+        ("tr/article", "Bu sayfanın Türkçe sürümü kaynağından (Deutsch) daha eski"),
+        ("en/second", "The English version of this page is older than its source (Türkçe)"),
+        ("de/second", "Die deutsche Fassung dieser Seite ist älter als ihre Vorlage (Türkçe)"),
+    ):
+        page = (site / place / "index.html").read_text(encoding="utf-8")
+        assert f'<aside class="vg-stale" role="note">{says}' in page, place
 
 
 def test_preview_is_marked_and_not_for_search_engines(preview_site: Path) -> None:

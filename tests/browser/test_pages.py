@@ -104,6 +104,23 @@ def test_wide_tables_keep_their_first_column_on_a_phone(browser: Browser, host: 
 def test_printing_leaves_out_the_frame_and_keeps_the_checklist(page: Page, host: str) -> None:
     page.goto(f"{host}de/lora-qlora-workstation/")
     page.emulate_media(media="print")
-    assert not page.locator(".md-header").is_visible()
+    for frame in (".md-header", ".md-tabs", ".md-sidebar", ".md-footer", ".vg-path", ".vg-next", ".md-clipboard"):
+        assert not any(part.is_visible() for part in page.locator(frame).all()), frame
     assert not page.locator(".vg-copy").first.is_visible()
     assert page.locator(".vg-checklist__items input").first.is_visible()
+    source = page.locator('#sources ~ ul a[href^="https://"]').first
+    assert source.get_attribute("href") in source.evaluate("link => getComputedStyle(link, '::after').content.replaceAll('\\\\', '')")
+
+
+def test_printed_tables_are_not_wider_than_the_paper(browser: Browser, host: str, addresses: list[str]) -> None:
+    context = browser.new_context(viewport={"width": 700, "height": 990}, locale="fr-FR")  # A4 with margins of a little over a centimetre
+    page = context.new_page()
+    page.emulate_media(media="print")
+    wide = {}
+    for address in addresses:
+        page.goto(host + address)
+        right = page.evaluate("() => [...document.querySelectorAll('table, pre, figure svg')].map((one) => one.getBoundingClientRect().right)")
+        if max(right, default=0) > 700:
+            wide[address] = max(right)
+    context.close()
+    assert wide == {}
