@@ -30,12 +30,11 @@ PUBLISHED = (
 def evidence_for(recipe: Recipe) -> str:
     """ "oracle", "measured" or "arithmetic".
 
-    The simulation runs the standard loss and Transformers' own modules, on one card; published runs, beside those,
-    FOAK's, and FSDP's first version.
+    The simulation runs the standard loss, TRL's in tiles and accumulation with Transformers' own modules, on one card;
+    published runs, beside those, FOAK's, and FSDP's first version.
     """
     plain = (
-        (recipe.gradient_accumulation_steps == 1 or recipe.objective != "sft")
-        and recipe.quantization in ("nf4", "fp4")
+        recipe.quantization in ("nf4", "fp4")
         and not recipe.use_dora
         and not recipe.modules_to_save
         and not recipe.checkpoint_offload
@@ -47,13 +46,14 @@ def evidence_for(recipe: Recipe) -> str:
         return preference_evidence(recipe, plain)
     if not plain or recipe.offload_params or recipe.offload_optimizer:
         return "arithmetic"
+    published = recipe.gradient_accumulation_steps == 1 and settings(recipe) in PUBLISHED
     if recipe.parallelism != "none":
         divided = recipe.num_gpus > 1 and (recipe.method != "qlora" or recipe.quant_storage != "uint8")
-        return "measured" if divided and settings(recipe) in PUBLISHED else "arithmetic"
+        return "measured" if divided and published else "arithmetic"
     today = recipe.transformers == "5" and recipe.kbit_tables == "float32" and not recipe.use_reentrant
-    if today and recipe.loss == "standard" and recipe.kernels == "none":
+    if today and recipe.loss != "fused" and recipe.kernels == "none":
         return "oracle"
-    return "measured" if settings(recipe) in PUBLISHED else "arithmetic"
+    return "measured" if published else "arithmetic"
 
 
 def preference_evidence(recipe: Recipe, plain: bool) -> str:

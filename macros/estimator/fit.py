@@ -192,6 +192,8 @@ def warnings_for(arch: Architecture, recipe: Recipe) -> tuple[str, ...]:
         warnings.append("paged_states")
     if recipe.quantization == "int8":
         warnings.append("int8_outliers")
+    if recipe.objective == "dpo":
+        warnings.append("dpo_pairs")
     if recipe.generation == "vllm":
         warnings.append("vllm_beside")
     if any(shape.delta is not None for shape, _ in arch.layer_counts()):
