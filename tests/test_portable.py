@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from py_mini_racer import MiniRacer
 
-from macros import browser, portable, recipes
+from macros import address, browser, portable, recipes, shown
 from macros.dataset import DataErrors, Dataset, load
 from macros.estimator import architecture, checks, fit, objective, recipe, units
 from macros.translator import translate
@@ -132,8 +132,13 @@ def _answer(function: Callable[..., Any], values: list[Any]) -> Any:
 
 def functions(data: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     """What `vramGuide` holds, in Python."""
-    public = {name: value for name, value in vars(units).items() if callable(value) and not name.startswith("_")}
-    return {**public, **{name: functools.partial(getattr(browser, name), data) for name in portable.ASKED}}
+    public = {
+        name: value
+        for module in (browser, address, shown, units)
+        for name, value in vars(module).items()
+        if callable(value) and not name.startswith("_")
+    }
+    return {**public, **{name: functools.partial(public[name], data) for name in portable.ASKED}}
 
 
 def both(engine: MiniRacer, data: dict[str, Any], calls: list[list[Any]]) -> list[tuple[Any, Any, Any]]:
