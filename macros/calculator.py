@@ -121,7 +121,7 @@ def words_for(code: str) -> dict[str, str]:
 
 def query(keys: Mapping[str, Any]) -> str:
     """The part of the calculator's address that holds a recipe."""
-    return urlencode(address.pairs_of(dict(keys)), safe=",")
+    return urlencode([(name, text) for name, text in address.pairs_of(dict(keys))], safe=",")
 
 
 def link(language: Language, keys: Mapping[str, Any], name: str) -> Markup:
@@ -197,7 +197,7 @@ def small_form(language: Language, dataset: Dataset, keys: Mapping[str, Any]) ->
         raise ValueError(f"{settled['dropped'][0]} contradicts the other keys")
     said = shown.result_texts(data, messages(language.code), dict(keys), "gb")
     name = "vg-" + address.text_of(query(keys)).replace("=", "-").replace("&", "-").replace("%", "")
-    write = _Writer(language, dataset, name, keys)
+    write = _Writer(language, dataset, name, keys, said["settings"])
     fields = joined(write.field(key) for key in ("model", "method", "gpu", "sequence_length"))
     button = element("button", language.text("calculator.open"), type="submit", class_="vg-button")
     form = element("form", element("div", fields, class_="vg-fields") + button, class_="vg-calc__form", method="get", action="calculator:", hidden="")
@@ -226,11 +226,19 @@ def _data(dataset: Dataset) -> dict[str, Any]:
 
 
 class _Writer:
-    """Writes fields; ids begin with `prefix`, values are those of `keys`."""
+    """Writes fields; ids begin with `prefix`, values are those of `keys`, `settings` are what holds where there is none."""
 
-    def __init__(self, language: Language, dataset: Dataset, prefix: str, keys: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        language: Language,
+        dataset: Dataset,
+        prefix: str,
+        keys: Mapping[str, Any] | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self._language, self._dataset, self._prefix = language, dataset, prefix
         self._keys = keys or {}
+        self._settings = settings or {}
 
     def field(self, key: str) -> Markup:
         """One setting: label, control, and a place for what is wrong with it."""
@@ -249,7 +257,10 @@ class _Writer:
         else:
             mode = "text" if key == "target_modules" else "decimal" if key in ("epochs", "price_per_hour", *address.SHARES) else "numeric"
             value = self._keys.get(key)
-            control = element("input", type="text", inputmode=mode, value=None if value is None else address.text_of(value), **attributes)
+            typed = None if value is None else address.text_of(value)
+            control = element(
+                "input", type="text", inputmode=mode, value=typed, placeholder=self._settings.get(key), **attributes
+            )
             if key == "dataset_tokens":
                 extra = element("p", "", class_="vg-field__hint", data_part="tokens")
         error = element("p", "", class_="vg-field__error", id=f"{ident}-error", hidden="")

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from macros import amounts, caption, figures
+from macros import amounts, calculator, caption, figures
 from macros.estimator import PARTS, units
 from macros.figures import element, joined
 from macros.language import Language, exact, machine
@@ -124,6 +124,15 @@ def stack(language: Language, heading: str, columns: Sequence[Column]) -> Column
     written = [_cells(language, column) for column in columns]
     cells = [Markup("<br>").join(parts) for parts in zip(*written, strict=True)]
     return Column("", heading, cells, written=True, numeric=all(column.numeric for column in columns))
+
+
+def opening(language: Language, column: Column, runs: Sequence[Any]) -> Column:
+    """The column that heads the rows, with a link to the calculator in each: `runs` are the recipes, one per row."""
+    cells = [
+        cell + calculator.link(language, run.keys, cell.striptags()) if "config" not in run.keys else cell
+        for cell, run in zip(_cells(language, column), runs, strict=True)
+    ]
+    return Column(column.name, column.heading, cells, written=True, numeric=column.numeric)
 
 
 def prints(values: Sequence[int | None], place: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from macros import caption
-from macros.columns import Column, bare_table, framed_table, heading_of, names_of, prints, stack, styled
+from macros.columns import Column, bare_table, framed_table, heading_of, names_of, opening, prints, stack, styled
 from macros.estimator import PARTS
 from macros.language import Language
 from macros.run import BOUNDS, Run
@@ -49,6 +49,7 @@ def grid(
         styled(name, heading_of(language, name), [row[position] for row in placed])
         for position, name in enumerate(down)
     ]
+    columns[-1] = opening(language, columns[-1], [next(iter(row.values())) for row in placed.values()])
     for place, heading in heads.items():
         in_column = [row.get(place) for row in placed.values()]
         stacked = [styled(name, "", [run and run.value(name) for run in in_column]) for name in cells]

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from macros import caption, figures
 from macros.amounts import Amount, DiskRow
 from macros.citations import Citations, source_key
-from macros.columns import Column, bare_table, framed_table, heading_of, names_of, prints, styled
+from macros.columns import Column, bare_table, framed_table, heading_of, names_of, opening, prints, styled
 from macros.estimator import units
 from macros.grid import grid
 from macros.language import Language
@@ -87,6 +87,8 @@ def _flat(
         rows = _sorted(rows, sort)
     rows = _visible(rows)
     columns = [_column(language, rows, name, cited) for name in names]
+    if all(isinstance(row, Run) for row in rows):
+        columns[0] = opening(language, columns[0], rows)
     last = rows[-1]
     total = (isinstance(last, PartRow) and not last.part) or (isinstance(last, DiskRow) and not last.purpose)
     note = caption.Note(language, told)

@@ -130,7 +130,7 @@
   }
 
   function whole(root) {
-    var form = Form(root), places = {}, turn = 0, typing = false, pinned = null, open = false, last = null;
+    var form = Form(root), places = {}, turn = 0, typing = null, pinned = null, open = false, last = null;
     root.querySelectorAll("[data-part]").forEach(function (node) { places[node.dataset.part] = node; });
     root.hidden = false;
 
@@ -155,11 +155,11 @@
       update(read, true);
     }
 
-    function fromForm() {
+    /* A field that is being typed into makes one step of the way back, everything else a step of its own. */
+    function fromForm(field) {
       update(understand(form.pairs()), false);
-      var query = addressOf(state());
-      write(query, !typing);
-      typing = true;
+      write(addressOf(state()), !field || field !== typing);
+      typing = field || null;
     }
     function state() {
       var pairs = pairsOf(last.keys);
@@ -169,13 +169,11 @@
       return pairs;
     }
     function go(keys) {
-      typing = false;
       form.fill(pairsOf(keys).concat([["unit", last.unit]]));
       fromForm();
-      typing = false;
     }
 
-    /* The verdict, its parts and moments at once; whatever takes longer follows piece by piece. */
+    /* The verdict and its parts at once; whatever takes longer follows piece by piece. */
     function update(read, loud) {
       last = read;
       turn += 1;
@@ -191,8 +189,7 @@
         return;
       }
       answer(places, result);
-      fields(result);
-      facts(result);
+      parts(result);
       later(read, result);
     }
 
@@ -241,13 +238,7 @@
       places.tokens.textContent = result.tokens;
     }
 
-    function facts(result) {
-      places.facts.replaceChildren();
-      result.facts.forEach(function (fact) {
-        places.facts.append(make("div", { "data-fact": fact[0] }, make("dt", { text: fact[1] }), make("dd", { text: fact[2] })));
-      });
-      places.evidence.textContent = result.evidence + " ";
-      places.evidence.append(make("a", { href: root.dataset.accuracy, text: say("evidence") }));
+    function parts(result) {
       places.card.hidden = !result.card.label;
       if (result.card.label) {
         var bar = make("span", { "class": "vg-against", "aria-hidden": "true" },
@@ -262,6 +253,16 @@
           make("span", { "class": "vg-legend__name", text: part.label }), make("span", { "class": "vg-legend__amount", text: part.amount })));
       });
       places.parts.replaceChildren(make("p", { "class": "vg-caption", text: result.moment }), stack, legend);
+    }
+
+    function facts(read, result) {
+      fields(result);
+      places.facts.replaceChildren();
+      result.facts.forEach(function (fact) {
+        places.facts.append(make("div", { "data-fact": fact[0] }, make("dt", { text: fact[1] }), make("dd", { text: fact[2] })));
+      });
+      places.evidence.textContent = result.evidence + " ";
+      places.evidence.append(make("a", { href: root.dataset.accuracy, text: say("evidence") }));
       var list = make("ol", { "class": "vg-moments" });
       result.moments.forEach(function (moment) {
         list.append(make("li", { "data-moment": moment.moment, "class": moment.peak ? "vg-moments__peak" : null },
@@ -282,16 +283,16 @@
     /* Each piece a task of its own, so that typing comes first; a newer turn ends the older one's pieces. */
     function later(read, result) {
       var mine = turn;
-      var pieces = [advice, limits, cards, compare, capacity];
+      var pieces = [facts, advice, limits, cards, compare, capacity];
       root.dataset.busy = "";
       function next() {
         if (mine !== turn) return;
         var piece = pieces.shift();
         if (!piece) { delete root.dataset.busy; return; }
         piece(read, result, mine);
-        setTimeout(next, 0);
+        setTimeout(next, piece === facts ? 120 : 0);
       }
-      setTimeout(next, 120);
+      setTimeout(next, 0);
     }
 
     function advice(read) {
@@ -401,7 +402,6 @@
       form.node.elements.config.value = JSON.stringify(shape);
       form.node.elements.model.value = "";
       fromForm();
-      typing = false;
     }
     places["config-file"].addEventListener("change", function () {
       if (this.files[0]) this.files[0].text().then(function (text) { places["config-text"].value = text; takeConfig(text); });
@@ -424,9 +424,7 @@
         pinned = null;
         open = false;
         form.fill(Array.from(new URLSearchParams(root.dataset.start).entries()));
-        typing = false;
         fromForm();
-        typing = false;
       },
       share: function (button) {
         write(addressOf(state()), false);
@@ -451,9 +449,9 @@
     form.node.addEventListener("input", function (event) {
       if (!event.target.name) return;
       if (event.target.name === "model" && event.target.value) form.node.elements.config.value = "";
-      fromForm();
+      fromForm(event.target.type === "text" ? event.target : null);
     });
-    form.node.addEventListener("change", function () { typing = false; });
+    form.node.addEventListener("change", function () { typing = null; });
     addEventListener("popstate", fromAddress);
     fromAddress();
     keepLanguage(location.search || (location.hash.slice(0, 2) === "#?" ? location.hash.slice(1) : ""));
@@ -470,6 +468,7 @@
     var given = Array.from(new URLSearchParams(root.dataset.start).entries());
     root.querySelectorAll("[data-part]").forEach(function (node) { places[node.dataset.part] = node; });
     form.node.hidden = false;
+    root.querySelector(".vg-calc__way").hidden = true;
     function pairs() {
       var mine = form.pairs(), names = Array.prototype.map.call(form.node.elements, function (field) { return field.name; });
       return mine.concat(given.filter(function (pair) { return names.indexOf(pair[0]) < 0; }));
