@@ -3,6 +3,7 @@
     estimate_keys(data, keys)            the estimate of a recipe
     advice_keys(data, keys, alone)       what to change first
     changed_keys(data, keys, changes)    the keys after one of its measures
+    shared_keys(data, keys, cards)       the keys with the run divided among so many cards
     cards_keys(data, keys)               the verdict on each card
     limits_keys(data, keys)              the longest sequence, largest batch and rank on the card, and how many of it are enough
     capacity_keys(data, keys, models)    which models fit the card with which method, and how long a sequence
@@ -16,7 +17,7 @@ from __future__ import annotations
 from macros.estimator.advice import advise, changed
 from macros.estimator.architecture import Architecture, architecture_from_config, context_of
 from macros.estimator.beside import beside_step
-from macros.estimator.capacity import Bound, largest_batch, largest_rank, longest_sequence, smallest_number
+from macros.estimator.capacity import Bound, divided, largest_batch, largest_rank, longest_sequence, on_one_card, smallest_number
 from macros.estimator.fit import Estimate, estimate, headroom_for, verdict_for, with_speed
 from macros.estimator.questions import QUESTIONS, questions_from_keys
 from macros.estimator.recipe import METHODS, Recipe, recipe_from_keys, with_defaults
@@ -85,6 +86,16 @@ def advice_keys(data: dict[str, object], keys: dict[str, object], alone: bool = 
 
 def changed_keys(data: dict[str, object], keys: dict[str, object], changes: dict[str, object]) -> dict[str, object]:
     """The keys with a measure's `changes`, less those that do not apply any more; for several, one after the other."""
+    return changed(keys, changes)
+
+
+def shared_keys(data: dict[str, object], keys: dict[str, object], cards: int) -> dict[str, object]:
+    """The keys with the run on so many of its card, divided as `limits_keys` takes it to be."""
+    recipe = _recipe(data, keys)
+    shared = divided(recipe) if cards > 1 else on_one_card(recipe)
+    changes = {"num_gpus": cards, "parallelism": shared.parallelism}
+    if shared.quant_storage != recipe.quant_storage:
+        changes["quant_storage"] = shared.quant_storage
     return changed(keys, changes)
 
 

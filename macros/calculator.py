@@ -22,7 +22,7 @@ from macros.language import Language, messages
 # What the page starts with; an address that names a model or a config.json starts without it.
 START = {"model": "llama-3.1-8b", "method": "qlora", "gpu": "rtx-4090", "batch": "1", "length": "2048"}
 
-MAIN = ("preset", "model", "method", "gpu", "num_gpus", "micro_batch_size", "sequence_length")
+MAIN = ("preset", "model", "method", "gpu", "num_gpus", "parallelism", "micro_batch_size", "sequence_length")
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "training": (
         "gradient_checkpointing",
@@ -46,7 +46,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "quantized_inputs_kept",
         "quant_storage",
     ),
-    "cards": ("parallelism", "fsdp_version", "offload_optimizer", "offload_params"),
+    "cards": ("fsdp_version", "offload_optimizer", "offload_params"),
     "questions": ("dataset_tokens", "epochs", "price_per_hour", "checkpoints_kept"),
 }
 # Fields with a choice that are no choice of one name.
@@ -249,7 +249,8 @@ class _Writer:
         attributes = {"id": ident, "name": name, "aria_describedby": f"{ident}-error"}
         extra = Markup()
         if key == "model":
-            extra = element("p", self._language.text("calculator.model_hint"), class_="vg-field__hint", id=f"{ident}-hint")
+            hint = self._language.text("calculator.model_hint")
+            extra = element("p", hint, class_="vg-field__hint", id=f"{ident}-hint", data_part="model-hint", data_hint=hint)
             attributes["aria_describedby"] = f"{ident}-hint {ident}-error"
             control = self._models(ident, attributes)
         elif (choices := self._choices(key)) is not None:
@@ -376,10 +377,11 @@ def _results(language: Language) -> Markup:
     beside = element("summary", language.text("calculator.beside")) + element("div", "", data_part="beside")
     return element(
         "section",
-        element("h3", language.text("calculator.result"), class_="vg-calc__heading")
+        element("h3", language.text("calculator.result"), id="calc-result", class_="vg-calc__heading")
         + element("output", answer, class_="vg-calc__answer", aria_live="polite", data_part="result")
         + element("ul", "", class_="vg-calc__problems", data_part="problems", aria_label=language.text("calculator.problems"), hidden="")
         + element("p", "", class_="vg-calc__against", data_part="card", hidden="")
+        + _section(language, "advice", 4)
         + _section(language, "parts", 4)
         + _section(language, "moments", 4)
         + element("ul", "", class_="vg-calc__warnings", data_part="warnings", hidden="")
@@ -391,10 +393,10 @@ def _results(language: Language) -> Markup:
 
 
 def _section(language: Language, name: str, level: int = 3) -> Markup:
-    heading = element(f"h{level}", language.text(f"calculator.{name}"), class_="vg-calc__heading")
+    heading = element(f"h{level}", language.text(f"calculator.{name}"), id=f"calc-{name}", class_="vg-calc__heading")
     return element("section", heading + element("div", "", data_part=name), class_=f"vg-calc__section vg-calc__{name}")
 
 
 def _beyond(language: Language) -> Markup:
     """The places of what takes longer, filled one after the other."""
-    return element("div", joined(_section(language, name) for name in ("advice", "limits", "cards", "compare", "capacity")), class_="vg-calc__beyond")
+    return element("div", joined(_section(language, name) for name in ("limits", "cards", "compare", "capacity")), class_="vg-calc__beyond")

@@ -49,6 +49,7 @@ ASKED = (
     "estimate_keys",
     "advice_keys",
     "changed_keys",
+    "shared_keys",
     "cards_keys",
     "limits_keys",
     "capacity_keys",

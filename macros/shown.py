@@ -14,9 +14,16 @@ from __future__ import annotations
 import math
 
 from macros.address import short_name
-from macros.browser import advice_keys, capacity_keys, cards_keys, changed_keys, estimate_keys, limits_keys
+from macros.browser import advice_keys, capacity_keys, cards_keys, changed_keys, estimate_keys, limits_keys, shared_keys
 from macros.estimator import units
 from macros.estimator.recipe import applicable_keys
+
+_STRETCHED = (
+    ("longest_sequence", "sequence_length"),
+    ("largest_batch", "micro_batch_size"),
+    ("largest_rank", "lora_r"),
+    ("smallest_number", "num_gpus"),
+)
 
 Words = dict[str, str]
 Keys = dict[str, object]
@@ -387,17 +394,35 @@ def cards_texts(data: Data, words: Words, keys: Keys, unit: str) -> dict[str, ob
     return {"sentence": text(words, "calculator.cards.smallest", {"gpu": data["gpus"][smallest]["name"]}), "cards": cards}
 
 
-def limits_texts(data: Data, words: Words, keys: Keys, unit: str) -> list[list[str]]:
-    """[label, comfortable, tight] of each key that can be stretched on the card; none without a card."""
+def limits_texts(data: Data, words: Words, keys: Keys, unit: str) -> list[dict[str, object]]:
+    """{"label", "comfortable", "tight", "keys"} of each key that can be stretched on the card; none without a card.
+
+    `keys` are those with the largest value that fits comfortably, or at all; none where nothing fits.
+    """
     if keys.get("gpu") is None:
         return []
     found = limits_keys(data, keys)
     rows = []
-    for name in ("longest_sequence", "largest_batch", "largest_rank", "smallest_number"):
+    for name, key in _STRETCHED:
         bound = found[name]
         if bound is None:
             continue
-        rows.append([words[f"calculator.{name}"], _reach(words, bound, "comfortable", name), _reach(words, bound, "tight", name)])
+        best = bound["comfortable"] if bound["comfortable"] > 0 else bound["tight"]
+        if best == 0:
+            after = None
+        elif key == "num_gpus":
+            after = shared_keys(data, keys, best)
+        else:
+            after = {**keys, key: best}
+        rows.append(
+            {
+                "name": name,
+                "label": words[f"calculator.{name}"],
+                "comfortable": _reach(words, bound, "comfortable", name),
+                "tight": _reach(words, bound, "tight", name),
+                "keys": after,
+            }
+        )
     return rows
 
 

@@ -14,7 +14,8 @@ from py_mini_racer import MiniRacer
 from macros import address, calculator, shown
 from macros.estimator import QUESTIONS, Recipe
 from macros.recipes import REFERENCES
-from tests.test_portable import browser_side, data, dataset, differences, random_recipes, text
+from tests.recipes import random_recipes
+from tests.test_portable import browser_side, data, dataset, differences, text
 
 LANGUAGES = ("de", "en", "tr")
 ROOT = Path(__file__).parent.parent

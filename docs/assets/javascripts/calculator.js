@@ -41,13 +41,34 @@
   /* A form's fields as names and texts. The field of the model shows names and means keys. */
   function Form(root) {
     var form = root.querySelector("form");
-    var models = form.elements.model;
-    var byName = {}, byKey = {};
+    var models = form.elements.model, hint = root.querySelector("[data-part='model-hint']");
+    var byKey = {}, listed = [];
     form.querySelectorAll("datalist option").forEach(function (option) {
-      byName[option.value.toLowerCase()] = option.dataset.key;
       byKey[option.dataset.key] = option.value;
+      listed.push({ key: option.dataset.key, name: option.value, plain: plain(option.value) + " " + plain(option.dataset.key) });
     });
+    function plain(text) { return text.toLowerCase().replace(new RegExp("[\\s_()-]+", "g"), " ").trim(); }
+    /* Every model that has all the words that were typed; the one whose name they are, if there is one. */
+    function matching(text) {
+      var exact = listed.filter(function (model) { return model.key === text || plain(model.name) === plain(text); });
+      if (exact.length) return exact;
+      var parts = plain(text).split(" ");
+      return listed.filter(function (model) { return parts.every(function (part) { return model.plain.indexOf(part) >= 0; }); });
+    }
+    /* While several could be meant, the last one holds. */
+    function chosen(text) {
+      var found = matching(text);
+      if (found.length === 1) models.dataset.key = found[0].key;
+      hint.textContent = found.length > 1 ? found.slice(0, 8).map(function (model) { return model.name; }).join(", ") + (found.length > 8 ? " …" : "") : hint.dataset.hint;
+      return found.length > 1 ? models.dataset.key || found[0].key : found.length ? found[0].key : text;
+    }
     models.addEventListener("focus", function () { models.select(); });
+    models.addEventListener("change", function () {
+      var found = matching(models.value);
+      if (!models.value || !found.length || found.length > 1 && models.value === byKey[models.dataset.key]) return;
+      models.value = found[0].name;
+      models.dispatchEvent(new Event("input", { bubbles: true }));
+    });
     return {
       node: form,
       pairs: function () {
@@ -55,7 +76,7 @@
           return field.name && (field.type !== "radio" || field.checked) && field.value.trim();
         }).map(function (field) {
           var text = field.value.trim();
-          return [field.name, field === models ? byName[text.toLowerCase()] || text : text];
+          return [field.name, field === models ? chosen(text) : text];
         });
       },
       fill: function (pairs) {
@@ -65,7 +86,10 @@
           if (!field.name) return;
           var text = texts[field.name] || "";
           if (field.type === "radio") field.checked = field.value === (text || "gb");
-          else if (field === models) field.value = byKey[text] || text;
+          else if (field === models) {
+            field.value = byKey[text] || text;
+            field.dataset.key = text;
+          }
           else field.value = text;
           if (field.tagName === "SELECT" && field.selectedIndex < 0) field.selectedIndex = 0;
         });
@@ -313,7 +337,11 @@
     function limits(read) {
       var rows = guide.limits_texts(words, read.keys, read.unit);
       if (!rows.length) places.limits.replaceChildren(make("p", { text: say("limits.need") }));
-      else places.limits.replaceChildren(table(["", words["verdict.comfortable"], words["verdict.tight"]], rows));
+      else places.limits.replaceChildren(table(["", words["verdict.comfortable"], words["verdict.tight"], ""], rows.map(function (row) {
+        var best = row.keys ? make("button", { type: "button", "class": "vg-link", text: say("apply"), "aria-label": say("apply.label", { label: row.label }),
+          do: function () { go(row.keys); } }) : "";
+        return [row.label, row.comfortable, row.tight, best];
+      })));
     }
 
     function cards(read) {
