@@ -228,7 +228,8 @@ def _list(key: str, text: str) -> object:
     names = [name for name in names if name != ""]
     if not names or (key == "modules_to_save" and not all(name in TABLES for name in names)):
         return None
-    return names
+    # In the order of the recipe: the two lists are one choice.
+    return [name for name in TABLES if name in names] if key == "modules_to_save" else names
 
 
 def _config(text: str, configs: dict[str, object], problem: dict[str, object]) -> object:

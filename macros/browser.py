@@ -143,7 +143,7 @@ def capacity_keys(
            the method
 
     [{"model", "method", "peak_bytes", "verdict", "headroom_bytes", "longest_sequence": {"comfortable", "tight",
-    "most"}}], for each model all methods. A page asks for a few models at a time, so that it can show them as they come.
+    "most"}}], for each model the methods that the estimator takes with these keys. A page asks for a few models at a time, so that it can show them as they come.
     """
     memory = _memory(data, keys)
     rows = []
@@ -152,7 +152,9 @@ def capacity_keys(
             given = changed({key: keys[key] for key in keys if key != "config"}, {"method": method})
             recipe = _recipe(data, given)
             architecture = _architecture(data, model, None)
-            found = estimate(architecture, recipe, memory)
+            found = _estimated(architecture, recipe, memory)
+            if found is None:
+                continue
             longest = longest_sequence(architecture, recipe, memory, _context(data, {"model": model}))
             rows.append(
                 {
@@ -165,6 +167,13 @@ def capacity_keys(
                 }
             )
     return rows
+
+
+def _estimated(architecture: Architecture, recipe: Recipe, memory: int) -> Estimate | None:
+    try:
+        return estimate(architecture, recipe, memory)
+    except ValueError:
+        return None
 
 
 def _bound(bound: Bound) -> dict[str, int]:

@@ -13,6 +13,7 @@ from py_mini_racer import MiniRacer
 
 from macros import address, calculator, shown
 from macros.estimator import QUESTIONS, Recipe
+from macros.estimator.recipe import TABLES
 from macros.recipes import REFERENCES
 from tests.recipes import random_recipes
 from tests.test_portable import browser_side, data, dataset, differences, text
@@ -28,6 +29,9 @@ def recipes(data: dict[str, Any]) -> list[dict[str, Any]]:
     drawn = [keys for keys in list(random_recipes(data, 400, seed=5))[::13] if "config" not in keys or keys["config"]]
     for keys in drawn[::3]:
         keys.update(dataset_tokens=chance.choice([1, 999_999, 50_000_000]), epochs=chance.choice([1, 2.5]), price_per_hour=chance.choice([0, 1.99]))
+    for keys in drawn:
+        if "modules_to_save" in keys:  # one choice, whatever the order
+            keys["modules_to_save"] = [name for name in TABLES if name in keys["modules_to_save"]]
     return [{key: value for key, value in keys.items() if value is not None} for keys in drawn]
 
 

@@ -16,7 +16,7 @@ from macros.estimator.advice import MEASURES, advise, changed
 from macros.estimator.capacity import RANKS, largest_batch, largest_rank, longest_sequence, smallest_number
 from macros.estimator.checks import LIMITS
 from macros.estimator.recipe import METHODS, applicable_keys
-from tests.test_portable import OPTIONS, without_contradictions
+from tests.recipes import OPTIONS, without_contradictions
 
 ROOT = Path(__file__).parent.parent
 GB = 10**9

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from py_mini_racer import MiniRacer
 
-from macros import browser, portable, recipes
+from macros import address, browser, portable, recipes, shown
 from macros.dataset import DataErrors, Dataset, load
 from macros.estimator import architecture, checks, fit, recipe, units
 from macros.translator import translate
@@ -87,8 +87,13 @@ def _answer(function: Callable[..., Any], values: list[Any]) -> Any:
 
 def functions(data: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     """What `vramGuide` holds, in Python."""
-    public = {name: value for name, value in vars(units).items() if callable(value) and not name.startswith("_")}
-    return {**public, **{name: functools.partial(getattr(browser, name), data) for name in portable.ASKED}}
+    public = {
+        name: value
+        for module in (browser, address, shown, units)
+        for name, value in vars(module).items()
+        if callable(value) and not name.startswith("_")
+    }
+    return {**public, **{name: functools.partial(public[name], data) for name in portable.ASKED}}
 
 
 def both(engine: MiniRacer, data: dict[str, Any], calls: list[list[Any]]) -> list[tuple[Any, Any, Any]]:
@@ -123,11 +128,11 @@ def test_5000_recipes_give_the_same_figures_and_texts(browser_side: MiniRacer, d
     assert [each for each in answers if each[1] != each[2]][:3] == []
     valid = [expected for _, expected, _ in answers if isinstance(expected, list)]
     assert len(valid) >= 5000
-    shown = random.Random(SEED).sample(sorted(set(figures(valid))), 4000)
-    texts = [["gb_text", [n, *marks]] for n in shown for marks in ((",", ".", "−"), (".", ",", "-"))]
-    texts += [["gib_text", [n, ",", "\u202f", "−"]] for n in shown]
-    texts += [["count_text", [n, ",", "."]] for n in shown if n >= 0]
-    texts += [["percent_text", [n, valid[-1][0]["parameters"], ",", ".", "-"]] for n in shown if abs(n) < 2**46]
+    drawn = random.Random(SEED).sample(sorted(set(figures(valid))), 4000)
+    texts = [["gb_text", [n, *marks]] for n in drawn for marks in ((",", ".", "−"), (".", ",", "-"))]
+    texts += [["gib_text", [n, ",", "\u202f", "−"]] for n in drawn]
+    texts += [["count_text", [n, ",", "."]] for n in drawn if n >= 0]
+    texts += [["percent_text", [n, valid[-1][0]["parameters"], ",", ".", "-"]] for n in drawn if abs(n) < 2**46]
     assert differences(browser_side, data, texts) == []
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from .architecture import Architecture
 from .capacity import MACHINE, divided, longest_sequence
 from .checks import LIMITS
-from .fit import estimate
+from .fit import Estimate, estimate
 from .memory import LENGTH_STEP
 from .recipe import ADAPTER_KEYS, MASTER_KEYS, QLORA_KEYS, Recipe, applicable_keys
 
@@ -117,9 +117,9 @@ def advise(
             continue
         left_out[name] = len(measures)
         proposed = proposal(arch, current, name, memory, prepare_kbit)
-        if proposed is None:
+        after = None if proposed is None else _estimated(arch, proposed, memory)
+        if after is None:
             continue
-        after = estimate(arch, proposed, memory)
         saving = peak - after.peak_bytes
         better = VERDICTS.index(after.verdict) > VERDICTS.index(verdict)
         if saving <= 0 or (saving * 100 < peak * WORTH_PERCENT and not better):
@@ -127,11 +127,20 @@ def advise(
         alone_bytes = None
         if alone:
             first = proposal(arch, recipe, name, memory, prepare_kbit)
-            alone_bytes = None if first is None else start.peak_bytes - estimate(arch, first).peak_bytes
+            by_itself = None if first is None else _estimated(arch, first, None)
+            alone_bytes = None if by_itself is None else start.peak_bytes - by_itself.peak_bytes
         changes = changes_between(current, proposed)
         measures.append(Measure(name, changes, saving, alone_bytes, after.peak_bytes, after.verdict))
         current, peak, verdict = proposed, after.peak_bytes, after.verdict
     return Advice(start.peak_bytes, start.verdict, tuple(measures), _fits_after(start.verdict, measures))
+
+
+def _estimated(arch: Architecture, recipe: Recipe, memory: int | None) -> Estimate | None:
+    """The estimate after a measure; None where it is refused, such as adapters on every single expert."""
+    try:
+        return estimate(arch, recipe, memory)
+    except ValueError:
+        return None
 
 
 def proposal(

@@ -106,7 +106,10 @@ def on_one_card(recipe: Recipe) -> Recipe:
 
 
 def _verdict(arch: Architecture, recipe: Recipe, memory: int) -> str:
-    return estimate(arch, recipe, memory).verdict
+    try:
+        return estimate(arch, recipe, memory).verdict
+    except ValueError:  # so large that it is refused as a typing mistake
+        return "does_not_fit"
 
 
 def _bound(most: int, verdict) -> Bound:

@@ -313,8 +313,7 @@
         if (mine !== turn) return;
         var piece = pieces.shift();
         if (!piece) { delete root.dataset.busy; return; }
-        piece(read, result, mine);
-        setTimeout(next, piece === facts ? 120 : 0);
+        try { piece(read, result, mine); } finally { setTimeout(next, piece === facts ? 120 : 0); }
       }
       setTimeout(next, 0);
     }
@@ -400,14 +399,14 @@
         var at = 0;
         (function next() {
           if (mine !== turn || !place.contains(shown)) return;
-          var rows = guide.capacity_texts(words, read.keys, [models[at]], read.unit);
+          var model = models[at], rows = guide.capacity_texts(words, read.keys, [model], read.unit);
           at += 1;
           progress.textContent = at < models.length ? say("capacity.busy", { done: String(at), all: String(models.length) }) : "";
-          var line = make("tr", { "data-model": rows[0].model }, make("th", { scope: "row", text: rows[0].name }));
+          var line = make("tr", { "data-model": model }, make("th", { scope: "row", text: guide.data.models[model].name }));
           methods.forEach(function (method) {
             var row = rows.filter(function (each) { return each.method === method; })[0];
-            var cell = make("td", {}, badge(row));
-            if (row.verdict !== "does_not_fit" || row.length) cell.append(make("br", {}), make("small", { text: "(" + row.length + ")" }));
+            var cell = make("td", {}, row ? badge(row) : "–");
+            if (row && row.verdict !== "does_not_fit") cell.append(make("br", {}), make("small", { text: "(" + row.length + ")" }));
             line.append(cell);
           });
           body.append(line);
