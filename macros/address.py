@@ -199,7 +199,7 @@ def _value(key: str, text: str, problem: dict[str, object]) -> object:
         return _number(text, 1, LIMITS[key], True, problem)
     if key in SHARES:
         number = _number(text, 0, 1, False, problem)
-        beyond = (number == 1 and key != "trained_token_share") or (number == 0 and key != "lora_dropout")
+        beyond = (number == 1 and key != "trained_token_share") or (number == 0 and key == "trained_token_share")
         return None if beyond else number
     if key in QUESTIONS:
         if key == "dataset_tokens":
