@@ -100,7 +100,7 @@ READING = re.compile(r"<span>(\d+)\u00a0(?:Min\. Lesezeit|min read|dk\. okuma)</
 
 @pytest.mark.parametrize(("locale", "pace"), [("de", 179), ("en", 228), ("tr", 166)])
 def test_the_reading_time_is_true_and_the_same_in_the_lists(site: Path, locale: str, pace: int) -> None:
-    """Words per minute of texts read in each language (Trauzettel-Klosinski and Dietz 2012, table 2); tables and code are looked at, not read."""
+    """Words per minute of texts read in each language (Trauzettel-Klosinski and Dietz 2012); tables and code are looked at, not read."""
     index = (site / locale / "blog" / "index.html").read_text(encoding="utf-8")
     excerpts = index.split('<article class="md-post md-post--excerpt">')[1:]
     assert len(excerpts) >= 4
