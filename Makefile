@@ -46,7 +46,7 @@ lock: .venv/locked  ## write requirements.txt anew from requirements.in (needs u
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements.in -o requirements.txt
 
 clean:  ## remove what builds and tests leave behind
-	rm -rf site .pytest_cache .hypothesis
+	rm -rf site .pytest_cache .hypothesis .cache/open-data
 
 .cache/peer/locked: requirements-benchmark.txt
 	$(PYTHON) -m venv .cache/peer

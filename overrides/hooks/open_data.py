@@ -1,12 +1,14 @@
 """Puts the open data into the site: the files beside the languages, and on their page the links and the description for machines.
 
-Writing the files takes some seconds of calculation, so a process of its own does it while the pages are built.
-`make serve` leaves them out.
+Writing the files takes some seconds of calculation, so a process of its own does it while the pages are built, and only when
+data or code have changed since: `.cache/open-data/` keeps what belongs to the last state. `make serve` leaves the files out.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,8 +22,11 @@ from site_words import SOURCE, macros_of
 
 PAGE = "open-data.md"
 _EXAMPLE_ADDRESS = "https://vram-guide.example/"
+_CACHE = Path(".cache/open-data")
+_kept: Path | None = None
+"""Where the files of this state of data and code lie, or will lie."""
 _export: subprocess.Popen[str] | None = None
-_folder: tempfile.TemporaryDirectory[str] | None = None
+_folder = ""
 
 
 def _begins(config) -> bool:
@@ -34,12 +39,27 @@ def _begins(config) -> bool:
 
 @event_priority(0)
 def on_pre_build(config) -> None:
-    global _export, _folder
-    if _begins(config):
-        _folder = tempfile.TemporaryDirectory()
-        command = [sys.executable, "-m", "macros", "export", _folder.name]
-        project = Path(config.config_file_path).parent
+    global _kept, _export, _folder
+    if not _begins(config):
+        return
+    _forget()
+    project = Path(config.config_file_path).parent
+    _kept = project / _CACHE / _state(project)
+    if not _kept.is_dir():
+        _kept.parent.mkdir(parents=True, exist_ok=True)
+        _folder = tempfile.mkdtemp(dir=_kept.parent, prefix=".")
+        command = [sys.executable, "-m", "macros", "export", _folder]
         _export = subprocess.Popen(command, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def _state(project: Path) -> str:
+    """A name for everything that the files are made from: data, code, and the interpreter and packages that run it."""
+    files = [file for folder in ("data", "macros") for file in (project / folder).rglob("*") if file.parent.name != "__pycache__"]
+    digest = hashlib.sha256(sys.version.encode())
+    for file in [*sorted(files), project / "requirements.txt"]:
+        content = file.read_bytes() if file.is_file() else b""
+        digest.update(f"{file.relative_to(project).as_posix()} {len(content)} ".encode() + content)
+    return digest.hexdigest()
 
 
 @event_priority(0)
@@ -88,18 +108,27 @@ def on_post_page(output: str, page, config) -> str:
 # After the hook that builds the other languages.
 @event_priority(-250)
 def on_post_build(config) -> None:
-    if _export is None or config.extra["locale"] != SOURCE:
+    if _kept is None or config.extra["locale"] != SOURCE:
         return
-    _, said = _export.communicate()
-    failed = _export.returncode
-    if not failed:
-        target = Path(config.site_dir).parent / macros_of("open_data").FOLDER
-        target.mkdir(parents=True, exist_ok=True)
-        for file in Path(_folder.name).iterdir():
-            (target / file.name).write_bytes(file.read_bytes())
+    if _export is not None:
+        _, said = _export.communicate()
+        if _export.returncode:
+            _forget()
+            raise BuildError(f"The open data could not be written.\n{said}")
+        _keep()
+    target = Path(config.site_dir).parent / macros_of("open_data").FOLDER
+    shutil.copytree(_kept, target, dirs_exist_ok=True)
     _forget()
-    if failed:
-        raise BuildError(f"The open data could not be written.\n{said}")
+
+
+def _keep() -> None:
+    """Give the finished folder its name, which another build of the same state may have done first, and drop older states."""
+    Path(_folder).chmod(0o755)
+    if not _kept.is_dir():
+        Path(_folder).rename(_kept)
+    for other in _kept.parent.iterdir():
+        if other != _kept and not other.name.startswith("."):
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def on_build_error(error: Exception) -> None:
@@ -107,9 +136,9 @@ def on_build_error(error: Exception) -> None:
 
 
 def _forget() -> None:
-    global _export, _folder
+    global _kept, _export, _folder
     if _export is not None:
         _export.kill()
         _export.wait()
-        _folder.cleanup()
-    _export = _folder = None
+        shutil.rmtree(_folder, ignore_errors=True)
+    _kept, _export, _folder = None, None, ""
