@@ -40,6 +40,7 @@ compare: .venv/locked .cache/peer/locked  ## our errors in the simulation and th
 
 benchmark: .venv/locked .cache/peer/locked  ## how long builds and estimates take, also against another tool
 	$(BIN)/python -m tests.benchmark
+	$(BIN)/python -m tests.benchmark_calculator
 	.cache/peer/bin/python -m tests.benchmark_estimator
 
 lock: .venv/locked  ## write requirements.txt anew from requirements.in (needs uv)

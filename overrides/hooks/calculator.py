@@ -61,4 +61,5 @@ def on_post_page(output: str, page, config) -> str:
     scripts = "".join(
         f'<script src="{get_relative_url(name, page.url)}?v={_versions[name]}" defer></script>' for name in _SCRIPTS
     )
-    return output.replace("</body>", f"{scripts}</body>", 1)
+    # In the head, so that they arrive while the page does; deferred, so that they run after it.
+    return output.replace("</head>", f"{scripts}</head>", 1)
