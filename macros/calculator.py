@@ -159,6 +159,7 @@ def whole_form(language: Language, dataset: Dataset) -> Markup:
         + element("details", folded, class_="vg-calc__more", data_part="options")
         + element("details", asked, class_="vg-calc__more", data_part="questions")
         + write.config_box()
+        + write.import_box()
         + write.tools(),
         class_="vg-calc__form",
         aria_label=language.text("calculator.form"),
@@ -337,6 +338,21 @@ class _Writer:
             + element("div", use + element("label", language.text("calculator.config.file"), for_=f"{ident}-file", class_="vg-file") + file, class_="vg-calc__row")
         )
         return element("details", element("summary", language.text("calculator.config")) + inside, class_="vg-calc__more", data_part="config")
+
+    def import_box(self) -> Markup:
+        """Where the configuration of a training framework is pasted, and what became of each of its keys."""
+        language, ident = self._language, f"{self._prefix}-import"
+        text = element("textarea", "", id=ident, rows="8", spellcheck="false", aria_describedby=f"{ident}-hint", data_part="import-text")
+        use = element("button", language.text("calculator.config.use"), type="button", class_="vg-button", data_do="import")
+        inside = (
+            element("p", language.text("calculator.import.hint"), class_="vg-field__hint", id=f"{ident}-hint")
+            + element("label", language.text("calculator.import.text"), for_=ident)
+            + text
+            + element("div", use, class_="vg-calc__row")
+            + element("div", "", data_part="import-report", aria_live="polite")
+        )
+        summary = element("summary", language.text("calculator.import"))
+        return element("details", summary + inside, class_="vg-calc__more", data_part="import", hidden="")
 
     def tools(self) -> Markup:
         """The unit, the link to share, and the way back to the beginning."""

@@ -395,9 +395,9 @@ def cards_texts(data: Data, words: Words, keys: Keys, unit: str) -> dict[str, ob
 
 
 def limits_texts(data: Data, words: Words, keys: Keys, unit: str) -> list[dict[str, object]]:
-    """{"label", "comfortable", "tight", "keys"} of each key that can be stretched on the card; none without a card.
+    """{"name", "label", "comfortable", "tight", "best", "keys"} of each key that can be stretched on the card; none without a card.
 
-    `keys` are those with the largest value that fits comfortably, or at all; none where nothing fits.
+    `keys` are those with `best`, the largest value that fits comfortably, or at all; none where nothing fits.
     """
     if keys.get("gpu") is None:
         return []
@@ -420,6 +420,7 @@ def limits_texts(data: Data, words: Words, keys: Keys, unit: str) -> list[dict[s
                 "label": words[f"calculator.{name}"],
                 "comfortable": _reach(words, bound, "comfortable", name),
                 "tight": _reach(words, bound, "tight", name),
+                "best": whole(words, best),
                 "keys": after,
             }
         )

@@ -1,6 +1,7 @@
 """Puts the calculator's scripts into the pages that have a form, and the way to its page into links that begin with `calculator:`.
 
-The estimator's script with the words of the language is made once per language, as `assets/javascripts/estimator.js`.
+The estimator's script with the words of the language is made once per language, as `assets/javascripts/estimator.js`, and the
+one that reads training configurations, which the page fetches when somebody pastes one, as `assets/javascripts/configs.js`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from pathlib import Path
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.utils import get_relative_url
-from site_words import macros_of
+from site_words import PROJECT, macros_of
 
 PAGE = "calculator.md"
 _SCRIPTS = ("assets/javascripts/estimator.js", "assets/javascripts/calculator.js")
+_CONFIGS = "assets/javascripts/configs.js"
 _log = logging.getLogger("mkdocs.hooks.calculator")
 _versions: dict[str, str] = {}
 _address: list[str] = []
@@ -32,7 +34,11 @@ def on_files(files: Files, config) -> Files:
         return files
     _address.append(page.url)
     files.append(File.generated(config, _SCRIPTS[0], content=_script(config)))
-    for name in _SCRIPTS:
+    if (PROJECT / "macros" / "configs_script.py").is_file():
+        files.append(File.generated(config, _CONFIGS, content=_configs(config)))
+    for name in (*_SCRIPTS, _CONFIGS):
+        if files.get_file_from_path(name) is None:
+            continue
         _versions[name] = hashlib.sha256(files.get_file_from_path(name).content_bytes).hexdigest()[:10]
     return files
 
@@ -50,6 +56,18 @@ def _script(config) -> str:
     return f"{script}vramGuide.words={said};\n"
 
 
+def _configs(config) -> str:
+    """What reads training configurations, and what it says about their keys in the language."""
+    try:
+        script = macros_of("configs_script").script(macros_of("dataset").load(Path(config.config_file_path).parent))
+    except macros_of("findings").DataErrors as errors:
+        _log.debug("no script that reads configurations: %s", errors)
+        return ""
+    messages = macros_of("language").messages(config.extra["locale"])
+    words = {key: said for key, said in messages.items() if key.startswith("config.")}
+    return f"{script}vramGuideConfigs.words={json.dumps(words, ensure_ascii=False)};\n"
+
+
 @event_priority(0)
 def on_post_page(output: str, page, config) -> str:
     if not _address:
@@ -58,6 +76,9 @@ def on_post_page(output: str, page, config) -> str:
         output = output.replace('"calculator:', f'"{get_relative_url(_address[0], page.url)}')
     if 'class="vg-calculator' not in output:
         return output
+    if _CONFIGS in _versions:
+        way = f"{get_relative_url(_CONFIGS, page.url)}?v={_versions[_CONFIGS]}"
+        output = output.replace('data-kind="whole"', f'data-kind="whole" data-configs="{way}"', 1)
     scripts = "".join(
         f'<script src="{get_relative_url(name, page.url)}?v={_versions[name]}" defer></script>' for name in _SCRIPTS
     )

@@ -157,6 +157,7 @@
     var form = Form(root), places = {}, turn = 0, typing = null, pinned = null, open = false, last = null;
     root.querySelectorAll("[data-part]").forEach(function (node) { places[node.dataset.part] = node; });
     root.hidden = false;
+    places["import"].hidden = !root.dataset.configs;
 
     function fromAddress() {
       var pairs = addressPairs(), mine = [], other = [];
@@ -337,7 +338,7 @@
       var rows = guide.limits_texts(words, read.keys, read.unit);
       if (!rows.length) places.limits.replaceChildren(make("p", { text: say("limits.need") }));
       else places.limits.replaceChildren(table(["", words["verdict.comfortable"], words["verdict.tight"], ""], rows.map(function (row) {
-        var best = row.keys ? make("button", { type: "button", "class": "vg-link", text: say("apply"), "aria-label": say("apply.label", { label: row.label }),
+        var best = row.keys ? make("button", { type: "button", "class": "vg-link", text: say("apply.value", { value: row.best }), "aria-label": row.label + ": " + say("apply.value", { value: row.best }),
           do: function () { go(row.keys); } }) : "";
         return [row.label, row.comfortable, row.tight, best];
       })));
@@ -440,7 +441,38 @@
       event.dataTransfer.files[0].text().then(function (text) { places["config-text"].value = text; takeConfig(text); });
     });
 
+    /* The configuration of a training framework: read by a script of its own, which is fetched when somebody needs it. */
+    function takeTraining(text) {
+      if (globalThis.vramGuideConfigs) return readTraining(text);
+      var script = make("script", { src: root.dataset.configs });
+      script.addEventListener("load", function () { readTraining(text); });
+      document.head.append(script);
+    }
+    function readTraining(text) {
+      var read = globalThis.vramGuideConfigs, found = read.read_config(text), place = places["import-report"];
+      function sentence(said) {
+        var values = {};
+        for (var name in said.values) values[name] = read.words[said.values[name]] || words[said.values[name]] || String(said.values[name]);
+        var text = guide.text(read.words, said.says, values), key = [said.key, said.value].filter(Boolean).join(" ");
+        if (key) text = say("import.said", { key: key, said: text });
+        return said.line ? say("import.line", { line: String(said.line), said: text }) : text;
+      }
+      place.replaceChildren(make("p", { text: guide.data.presets[found.framework] ? say("import.framework", { framework: guide.data.presets[found.framework].name }) : "" }));
+      ["errors", "understood", "assumed", "ignored"].forEach(function (kind) {
+        if (!found[kind].length) return;
+        var list = make("ul", {});
+        found[kind].forEach(function (said) { list.append(make("li", { text: sentence(said) })); });
+        place.append(make("details", { "class": "vg-calc__more", "data-kind": kind, open: kind === "errors" ? "" : null },
+          make("summary", { text: say("import." + kind) }), list));
+      });
+      var keys = Object.assign({}, found.recipe);
+      if (!keys.gpu && last.keys.gpu) keys.gpu = last.keys.gpu;
+      if (!keys.model && !keys.config && last.keys.model) keys.model = last.keys.model;
+      if (keys.method) go(keys);
+    }
+
     var DO = {
+      "import": function () { takeTraining(places["import-text"].value); },
       config: function () { takeConfig(places["config-text"].value); },
       "remove-config": function () {
         form.node.elements.config.value = "";
