@@ -8,6 +8,9 @@ from typing import Any
 
 # The name begins with `mkdocs.`, or `--strict` would not count the warnings.
 _log = logging.getLogger("mkdocs.macros")
+_guides: dict[Path, Any] = {}
+"""The words of a project with what they have worked out: pages of three languages ask for the same runs. The hooks
+import this package anew for each build, so that an edit of data or code counts."""
 
 
 def define_env(env: Any) -> None:
@@ -21,7 +24,9 @@ def define_env(env: Any) -> None:
     env.vram_guide = None
     env.vram_guide_findings = ()
     try:
-        env.vram_guide = ArticleEnvironment(vocabulary.vocabulary(dataset.load(root), root))
+        if root not in _guides:
+            _guides[root] = ArticleEnvironment(vocabulary.vocabulary(dataset.load(root), root))
+        env.vram_guide = _guides[root]
     except DataErrors as errors:
         # Not raised: a preview lives on and shows them; --strict fails by the warnings.
         env.vram_guide_findings = errors.findings

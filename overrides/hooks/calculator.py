@@ -14,7 +14,7 @@ from pathlib import Path
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.utils import get_relative_url
-from site_words import PROJECT, macros_of
+from site_words import PROJECT, SOURCE, macros_of
 
 PAGE = "calculator.md"
 _SCRIPTS = ("assets/javascripts/estimator.js", "assets/javascripts/calculator.js")
@@ -22,6 +22,7 @@ _CONFIGS = "assets/javascripts/configs.js"
 _log = logging.getLogger("mkdocs.hooks.calculator")
 _versions: dict[str, str] = {}
 _address: list[str] = []
+_estimator: list[str] = []
 
 
 # After the hook of the languages, which adds the scripts that lie in the repository.
@@ -46,11 +47,15 @@ def on_files(files: Files, config) -> Files:
 def _script(config) -> str:
     """The estimator, and what the calculator says in the language; nothing where the data are wrong, which is reported elsewhere."""
     dataset, portable = macros_of("dataset"), macros_of("portable")
-    try:
-        script = portable.script(dataset.load(Path(config.config_file_path).parent))
-    except macros_of("findings").DataErrors as errors:
-        _log.debug("no script of the calculator: %s", errors)
+    if config.extra["locale"] == SOURCE:  # the first of the languages that one command builds
+        _estimator.clear()
+        try:
+            _estimator.append(portable.script(dataset.load(Path(config.config_file_path).parent)))
+        except macros_of("findings").DataErrors as errors:
+            _log.debug("no script of the calculator: %s", errors)
+    if not _estimator:
         return ""
+    script = _estimator[0]
     words = macros_of("calculator").words_for(config.extra["locale"])
     said = json.dumps(words, ensure_ascii=False, separators=(",", ":"))
     return f"{script}vramGuide.words={said};\n"

@@ -56,9 +56,9 @@ def on_startup(command: str, dirty: bool) -> None:
 
 @event_priority(100)
 def on_config(config):
-    _forget_code()
     locale = _run.inner or SOURCE
     if _run.inner is None:
+        _forget_code()
         _run.docs = Path(config.docs_dir)
         _run.site = Path(config.site_dir)
         _run.address = config.site_url.rstrip("/") + "/"
