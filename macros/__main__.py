@@ -65,10 +65,13 @@ def main(arguments: Sequence[str]) -> int:
     if options.jsonl:
         return stream(dataset, sys.stdin.buffer)
     try:
+        if isinstance(keys.get("config"), str):
+            keys = from_training_config(dataset, keys)
         found = estimate_keys(dataset, keys)
         advised = advice(dataset, keys) if options.advice else None
     except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
+        for line in str(error).split("\n"):
+            print(f"error: {line}", file=sys.stderr)
         return 2
     if options.json:
         answered = result(found) | ({"advice": asdict(advised)} if advised else {})
@@ -76,6 +79,16 @@ def main(arguments: Sequence[str]) -> int:
     else:
         print(readable(found) + ("\n\n" + readable_advice(found, advised) if advised else ""))
     return 0
+
+
+def from_training_config(dataset: Dataset, keys: dict[str, Any]) -> dict[str, Any]:
+    """The keys with those of the training configuration in `config` below them; what became of it goes to standard error."""
+    # Imported here, because a plain estimate need not wait for it.
+    recipe_of = import_module("macros.training_config").recipe_of
+    given = {key: value for key, value in keys.items() if key != "config"}
+    keys, report = recipe_of(dataset, keys["config"], given)
+    print("\n".join(report), file=sys.stderr)
+    return keys
 
 
 def stream(dataset: Dataset, lines: Iterable[bytes]) -> int:

@@ -20,6 +20,7 @@ BUILTINS: dict[str, tuple[str, tuple[str, ...]]] = {
     "all": ("$all", ()),
     "any": ("$any", ()),
     "bool": ("$true", ()),
+    "chr": ("$chr", ()),
     "dict": ("$dict", ()),
     "enumerate": ("$enumerate", ("start",)),
     "float": ("$float", ()),

@@ -15,6 +15,8 @@ from macros.findings import quote, suggest
 from macros.records import scalar
 
 _METAVARS = {"str": "NAME", "int": "NUMBER", "float": "NUMBER", "bool": "true|false"}
+# Of these, each training configuration in JSON has one, and no config.json of a model.
+TRAINING_KEYS = ("model_name_or_path", "base_model", "method", "per_device_train_batch_size", "stage")
 RECORDS = {"model": "a key of data/models.yml", "gpu": "a key of data/gpus.yml", "preset": "a key of data/presets.yml"}
 
 
@@ -42,7 +44,7 @@ def add_recipe_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("recipe", "keys that are not given keep the preset's or the house recipe's value")
     for name, meaning in RECORDS.items():
         group.add_argument(f"--{name}", help=meaning)
-    group.add_argument("--config", type=Path, help="a config.json instead of a model")
+    group.add_argument("--config", type=Path, help="a config.json instead of a model; for estimate also a training configuration")
     for field in fields(Recipe):
         group.add_argument(f"--{field.name.replace('_', '-')}", metavar=_METAVARS.get(str(field.type), "NAMES"))
     questions = parser.add_argument_group("questions", "what changes nothing about a training step")
@@ -69,9 +71,19 @@ def recipe_keys(options: argparse.Namespace) -> dict[str, Any]:
             keys[name] = scalar(getattr(options, name))
     if options.config is not None:
         try:
-            keys["config"] = json.loads(options.config.read_text(encoding="utf-8"))
+            keys["config"] = _config(options.config)
         except OSError as error:
             raise ValueError(f"{options.config}: {error.strerror}") from None
         except ValueError as error:
             raise ValueError(f"{options.config} is not JSON: {error}") from None
     return keys
+
+
+def _config(file: Path) -> Any:
+    """A config.json as it is, and the text of anything else: a training configuration."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix != ".json":
+        return text
+    found = json.loads(text)
+    training = isinstance(found, dict) and any(key in found for key in TRAINING_KEYS)
+    return text if training else found

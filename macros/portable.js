@@ -174,6 +174,7 @@ const $ceil = x => $num(x, x) ? Math.ceil(x) : $bad("ceil");
 const $floor = x => $num(x, x) ? Math.floor(x) : $bad("floor");
 const $float = x => $num(x, x) ? x : $bad("float");
 const $whole = x => $num(x, x) ? Math.trunc(x) : typeof x === "boolean" ? +x : $bad("int");
+const $chr = x => String.fromCodePoint(x);
 const $id = x => x.$id ??= ++$last;
 const $number = x => {
   if (Number.isInteger(x)) return Number.isSafeInteger(x) ? String(x) : String(BigInt(x));

@@ -15,12 +15,12 @@ expressions  + - * / // % ** (whole exponents), comparisons also chained, in, is
              -1, f-strings with {x} and {x!r}
 classes      plain ones and @dataclass (frozen, slots, fields with defaults or default_factory): methods, @property,
              __init__; no inheritance, no other dunder
-builtins     abs all any bool dict dict.fromkeys enumerate float id int isinstance len list max min range reversed set
+builtins     abs all any bool chr dict dict.fromkeys enumerate float id int isinstance len list max min range reversed set
              sorted str sum tuple zip; math.ceil math.floor; dataclasses' field fields replace
 methods      of strings: endswith join partition removeprefix removesuffix replace rpartition split startswith; of lists:
              append copy count extend index insert pop remove; of dictionaries: copy get items keys pop setdefault update
              values; of sets: add
-imports      math, dataclasses, typing, modules of the estimator and those of `ENTRIES`, under their own names
+imports      math, dataclasses, typing, modules of the estimator, of configs and those of the entries, under their own names
 
 Traps that no check sees: a whole float and an int are one number here, arithmetic with a bool throws; ints must stay
 within 2^53 (`script(checked=True)` throws above it, but where float(…) or a float constant says that it is none); generators are evaluated at once; a set has no order, so sort it;

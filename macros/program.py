@@ -15,6 +15,7 @@ from macros.findings import Finding
 GLOBAL, MEMBER = "\ue000", "\ue001"
 TYPES = ("bool", "int", "float", "str", "list", "tuple", "dict", "set")
 IGNORED_IMPORTS = ("__future__", "typing", "collections.abc")
+TRANSLATED = ("macros/estimator/", "macros/configs/")
 DATACLASS_WORDS = ("dataclass", "field", "fields", "replace")
 
 
@@ -112,7 +113,7 @@ class Program:
         target = folder + source.replace(".", "/")
         if target == "macros/estimator":  # the package: its modules by name
             source, target = "", "macros/estimator/"
-        if node.level > 1 or not (target.startswith("macros/estimator/") or f"{target}.py" in self.entries):
+        if node.level > 1 or not (target.startswith(TRANSLATED) or f"{target}.py" in self.entries):
             self.refuse(
                 module.path,
                 node,
