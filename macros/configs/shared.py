@@ -214,31 +214,32 @@ def read_fsdp(reading: Reading, key: str, config: str, version: int) -> None:
 
 
 def read_launcher(reading: Reading) -> None:
-    """Processes and strategy from the options of accelerate, torchrun or deepspeed, then what is missing."""
-    processes = 0
+    """Processes and strategy from the options of accelerate, torchrun or deepspeed, then what is missing.
+
+    TRL's own command takes the launcher's options among its others.
+    """
     machines = 1
-    for name in ("num_machines", "nnodes", "num_nodes"):
-        found = reading.count(f"launch.{name}")
+    for name in ("launch.num_machines", "launch.nnodes", "launch.num_nodes", "num_machines"):
+        found = reading.count(name)
         if found is not None:
-            reading.used(f"launch.{name}")
+            reading.used(name)
             machines = found
-    for name in ("num_processes", "nproc_per_node", "num_gpus"):
-        found = reading.count(f"launch.{name}")
+    for name in ("launch.num_processes", "launch.nproc_per_node", "launch.num_gpus", "num_processes"):
+        found = reading.count(name)
         if found is not None:
             # Accelerate counts the processes of all machines.
-            processes = found * (1 if name == "num_processes" else machines)
-            reading.became(f"launch.{name}", {"num_gpus": processes})
-    for name in ("config_file", "deepspeed_config_file"):
-        read_strategy_file(reading, f"launch.{name}")
+            reading.became(name, {"num_gpus": found * (1 if name.endswith("num_processes") else machines)})
+    for name in ("launch.config_file", "launch.deepspeed_config_file", "accelerate_config"):
+        read_strategy_file(reading, name)
     if reading.flag("launch.use_deepspeed"):
-        stage = reading.count("launch.zero_stage") or 2
-        reading.became("launch.use_deepspeed", {"parallelism": f"zero{stage}"})
+        stage = reading.count("launch.zero_stage")
+        reading.became("launch.use_deepspeed", {"parallelism": f"zero{2 if stage is None else stage}"})
         for part, target in (("offload_optimizer_device", "offload_optimizer"), ("offload_param_device", "offload_params")):
             if reading.text(f"launch.{part}") in ("cpu", "nvme"):
                 reading.became(f"launch.{part}", {target: True})
     if reading.flag("launch.use_fsdp"):
-        version = reading.count("launch.fsdp_version") or 1
-        reading.became("launch.use_fsdp", {"parallelism": "fsdp", "fsdp_version": version})
+        version = reading.count("launch.fsdp_version")
+        reading.became("launch.use_fsdp", {"parallelism": "fsdp", "fsdp_version": 1 if version is None else version})
         if reading.flag("launch.fsdp_offload_params"):
             reading.became("launch.fsdp_offload_params", {"offload_params": True, "offload_optimizer": True})
     strategy = reading.keys.get("parallelism", "none")
@@ -246,8 +247,6 @@ def read_launcher(reading: Reading) -> None:
         reading.assume({"num_gpus": 1}, "config.cards" if strategy != "none" else "config.one_card")
     elif strategy == "none" and reading.keys["num_gpus"] > 1:
         reading.assume({"parallelism": "ddp"})
-    if strategy == "ddp" and reading.keys["num_gpus"] == 1:
-        reading.keys["parallelism"] = "ddp"
 
 
 def refuse_all(reading: Reading, refused: dict[str, str]) -> None:
