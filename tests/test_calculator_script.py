@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from dataclasses import fields
@@ -11,11 +12,14 @@ from typing import Any
 import pytest
 from py_mini_racer import MiniRacer
 
-from macros import address, calculator, shown
+from macros import address, calculator, configs_script, shown
+from macros.configs.read import read_config
+from macros.dataset import Dataset
 from macros.estimator import QUESTIONS, Recipe
 from macros.estimator.recipe import TABLES
 from macros.recipes import REFERENCES
 from tests.recipes import random_recipes
+from tests.test_configs import PUBLISHED
 from tests.test_portable import browser_side, data, dataset, differences, text
 
 LANGUAGES = ("de", "en", "tr")
@@ -143,3 +147,16 @@ def test_the_form_script_does_no_arithmetic() -> None:
     code = re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.DOTALL)
     code = re.sub(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', '""', code)
     assert not re.findall(r"[*/%]|Math\.|toFixed|toLocale|parseFloat|parseInt|Number\(", code)
+
+
+def test_configurations_are_read_alike(dataset: Dataset) -> None:
+    known = configs_script.known(dataset)
+    texts = [published["text"] for published in PUBLISHED]
+    # Cut short, so that quotes, brackets and indentation break off anywhere.
+    texts += [text[: len(text) * part // 7] for text in texts for part in range(1, 7)]
+    texts += ["python sft.py --model_name_or_path Qwen/Qwen3-8B --lora_r 8 --use_peft", "SFTConfig(max_length=512)\nLoraConfig(r=4)", "{}", "a: &b c"]
+    with MiniRacer() as engine:
+        engine.eval(configs_script.script(dataset))
+        for text in texts:
+            theirs = json.loads(engine.eval(f"JSON.stringify(vramGuideConfigs.read_config({json.dumps(text)}))"))
+            assert theirs == json.loads(json.dumps(read_config(known, text))), text

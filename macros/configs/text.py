@@ -44,7 +44,7 @@ def trimmed(text: str, blanks: str = BLANKS) -> str:
 
 def lowered(text: str) -> str:
     """ASCII letters small."""
-    return "".join(LETTERS[CAPITALS.index(sign)] if sign in CAPITALS else sign for sign in list(text))
+    return "".join(LETTERS[list(CAPITALS).index(sign)] if sign in CAPITALS else sign for sign in list(text))
 
 
 def number(text: str) -> int | float | None:
@@ -69,7 +69,7 @@ def number(text: str) -> int | float | None:
 def _whole(digits: str) -> int:
     value = 0
     for sign in list(digits):
-        value = 10 * value + DIGITS.index(sign)
+        value = 10 * value + list(DIGITS).index(sign)
     return value
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.utils import get_relative_url
-from site_words import PROJECT, SOURCE, macros_of
+from site_words import SOURCE, macros_of
 
 PAGE = "calculator.md"
 _SCRIPTS = ("assets/javascripts/estimator.js", "assets/javascripts/calculator.js")
@@ -35,11 +35,8 @@ def on_files(files: Files, config) -> Files:
         return files
     _address.append(page.url)
     files.append(File.generated(config, _SCRIPTS[0], content=_script(config)))
-    if (PROJECT / "macros" / "configs_script.py").is_file():
-        files.append(File.generated(config, _CONFIGS, content=_configs(config)))
+    files.append(File.generated(config, _CONFIGS, content=_configs(config)))
     for name in (*_SCRIPTS, _CONFIGS):
-        if files.get_file_from_path(name) is None:
-            continue
         _versions[name] = hashlib.sha256(files.get_file_from_path(name).content_bytes).hexdigest()[:10]
     return files
 
@@ -81,9 +78,8 @@ def on_post_page(output: str, page, config) -> str:
         output = output.replace('"calculator:', f'"{get_relative_url(_address[0], page.url)}')
     if 'class="vg-calculator' not in output:
         return output
-    if _CONFIGS in _versions:
-        way = f"{get_relative_url(_CONFIGS, page.url)}?v={_versions[_CONFIGS]}"
-        output = output.replace('data-kind="whole"', f'data-kind="whole" data-configs="{way}"', 1)
+    way = f"{get_relative_url(_CONFIGS, page.url)}?v={_versions[_CONFIGS]}"
+    output = output.replace('data-kind="whole"', f'data-kind="whole" data-configs="{way}"', 1)
     scripts = "".join(
         f'<script src="{get_relative_url(name, page.url)}?v={_versions[name]}" defer></script>' for name in _SCRIPTS
     )
