@@ -21,3 +21,16 @@
     before.hidden = true;
   });
 })();
+
+/* Tables that the theme lets scroll can be reached by keyboard as long as they do. Those of the macros say so themselves. */
+(function () {
+  "use strict";
+  function reach() {
+    document.querySelectorAll(".md-typeset__scrollwrap").forEach(function (box) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    });
+  }
+  addEventListener("load", reach);
+  addEventListener("resize", reach);
+})();
