@@ -14,9 +14,9 @@ from macros.expressions import literal
 from macros.portable import runtime, source
 from macros.translator import translate
 
-ENTRIES = ("macros/configs/read.py",)
+ENTRIES = ("macros/configs/read.py", "macros/configs/write.py")
 # Functions that get the data first.
-ASKED = ("read_config",)
+ASKED = ("read_config", "write_config")
 
 
 def script(dataset: Dataset, read: Callable[[str], str] = source) -> str:

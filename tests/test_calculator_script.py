@@ -14,12 +14,14 @@ from py_mini_racer import MiniRacer
 
 from macros import address, calculator, configs_script, shown
 from macros.configs.read import read_config
+from macros.configs.write import KINDS, write_config
 from macros.dataset import Dataset
 from macros.estimator import QUESTIONS, Recipe
 from macros.estimator.recipe import TABLES
-from macros.recipes import REFERENCES
+from macros.recipes import REFERENCES, estimate_keys
 from tests.recipes import random_recipes
 from tests.test_configs import PUBLISHED
+from tests.test_configs_export import USUAL
 from tests.test_portable import browser_side, data, dataset, differences, text
 
 LANGUAGES = ("de", "en", "tr")
@@ -149,7 +151,7 @@ def test_the_form_script_does_no_arithmetic() -> None:
     assert not re.findall(r"[*/%]|Math\.|toFixed|toLocale|parseFloat|parseInt|Number\(", code)
 
 
-def test_configurations_are_read_alike(dataset: Dataset) -> None:
+def test_configurations_are_read_and_written_alike(dataset: Dataset) -> None:
     known = configs_script.known(dataset)
     texts = [published["text"] for published in PUBLISHED]
     # Cut short, so that quotes, brackets and indentation break off anywhere.
@@ -160,3 +162,8 @@ def test_configurations_are_read_alike(dataset: Dataset) -> None:
         for text in texts:
             theirs = json.loads(engine.eval(f"JSON.stringify(vramGuideConfigs.read_config({json.dumps(text)}))"))
             assert theirs == json.loads(json.dumps(read_config(known, text))), text
+        for keys in USUAL:
+            conditions = dict(estimate_keys(dataset, keys).conditions)
+            for kind in KINDS:
+                asked = ",".join(map(json.dumps, (kind, keys, conditions)))
+                assert engine.eval(f"vramGuideConfigs.write_config({asked})") == write_config(known, kind, keys, conditions)

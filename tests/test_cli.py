@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from macros import __main__ as cli
 from macros import dataset
@@ -246,3 +247,18 @@ def test_who_reads_only_the_first_line_sees_no_traceback():
     command = f"{sys.executable} -m macros capacity --gpu rtx-4090 | head -1"
     done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("model") and done.stderr == ""
+
+
+def test_a_training_configuration_is_estimated_and_explained(tmp_path):
+    """Axolotl's example for Llama 3.2 1B; what is typed goes before what the file says."""
+    published = yaml.safe_load((ROOT / "tests" / "configs" / "training.yml").read_text(encoding="utf-8"))[0]
+    file = tmp_path / "qlora-1b.yml"
+    file.write_text(published["text"], encoding="utf-8")
+    done = run("estimate", "--config", str(file), "--micro-batch-size", "1", "--json")
+    assert done.returncode == 0
+    conditions = json.loads(done.stdout)["conditions"]
+    assert {key: conditions[key] for key in published["recipe"]} == {**published["recipe"], "micro_batch_size": 1}
+    said = done.stderr.splitlines()
+    assert said[0] == "read as axolotl"
+    assert "understood: line 4: adapter qlora: becomes method qlora" in said
+    assert any(line.startswith("ignored: ") and "learning_rate" in line for line in said)
