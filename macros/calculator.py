@@ -352,7 +352,7 @@ class _Writer:
             + element("div", "", data_part="import-report", aria_live="polite")
         )
         summary = element("summary", language.text("calculator.import"))
-        return element("details", summary + inside, class_="vg-calc__more", data_part="import", hidden="")
+        return element("details", summary + inside, class_="vg-calc__more", data_part="import")
 
     def tools(self) -> Markup:
         """The unit, the link to share, and the way back to the beginning."""

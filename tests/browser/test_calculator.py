@@ -301,6 +301,28 @@ def test_an_own_config_is_taken_and_stands_in_the_address(page: Page, host: str,
     assert "model_type 'mamba' is not modelled" in page.locator("[data-part=config-error]").inner_text()
 
 
+@pytest.mark.parametrize(("language", "passed_over"), [("de", "Übergangen"), ("en", "Passed over"), ("tr", "Atlananlar")])
+def test_a_training_configuration_is_read(page: Page, host: str, data: dict[str, Any], language: str, passed_over: str) -> None:
+    open_page(page, host, language)
+    page.locator("[data-part=import] > summary").click()
+    page.locator("[data-part=import-text]").fill(
+        "base_model: Qwen/Qwen3-8B\nload_in_4bit: true\nadapter: qlora\nlora_r: 32\nlora_alpha: 16\nlora_target_linear: true\n"
+        "sequence_len: 4096\nmicro_batch_size: 2\noptimizer: paged_adamw_8bit\nbf16: auto\nmade_up: 3\n"
+    )
+    page.locator("[data-do=import]").click()
+    report = page.locator("[data-part=import-report]")
+    expect(report.locator("[data-kind=ignored] summary")).to_have_text(passed_over)
+    assert "Axolotl" in report.inner_text()
+    settle(page)
+    held = keys_in_address(page, data)
+    assert {key: held[key] for key in ("model", "method", "preset", "lora_r", "sequence_length", "micro_batch_size", "optim")} == {
+        "model": "qwen3-8b", "method": "qlora", "preset": "axolotl", "lora_r": 32, "sequence_length": 4096, "micro_batch_size": 2, "optim": "paged_adamw_8bit",
+    }
+    assert page.locator("#vg-calc-rank").input_value() == "32"
+    page.locator("[data-kind=ignored] summary").click()
+    assert "made_up" in report.locator("[data-kind=ignored]").inner_text()
+
+
 # Beyond one recipe
 
 

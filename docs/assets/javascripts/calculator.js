@@ -157,7 +157,6 @@
     var form = Form(root), places = {}, turn = 0, typing = null, pinned = null, open = false, last = null;
     root.querySelectorAll("[data-part]").forEach(function (node) { places[node.dataset.part] = node; });
     root.hidden = false;
-    places["import"].hidden = !root.dataset.configs;
 
     function fromAddress() {
       var pairs = addressPairs(), mine = [], other = [];
