@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from macros import address, shown
+from macros.configs.write import KINDS
 from macros.dataset import Dataset
 from macros.estimator.recipe import METHODS, TABLES
 from macros.figures import element, joined
@@ -160,6 +161,7 @@ def whole_form(language: Language, dataset: Dataset) -> Markup:
         + element("details", asked, class_="vg-calc__more", data_part="questions")
         + write.config_box()
         + write.import_box()
+        + write.export_box()
         + write.tools(),
         class_="vg-calc__form",
         aria_label=language.text("calculator.form"),
@@ -353,6 +355,23 @@ class _Writer:
         )
         summary = element("summary", language.text("calculator.import"))
         return element("details", summary + inside, class_="vg-calc__more", data_part="import")
+
+    def export_box(self) -> Markup:
+        """The recipe as text for other programs, written when somebody opens it."""
+        language, ident = self._language, f"{self._prefix}-export"
+        options = (element("option", language.text(f"calculator.export.{kind}"), value=kind) for kind in KINDS)
+        text = element("textarea", "", id=ident, rows="12", readonly="", spellcheck="false", lang="en", data_part="export-text")
+        copy = element("button", language.text("calculator.export.copy"), type="button", class_="vg-button", data_do="copy")
+        inside = (
+            element("label", language.text("calculator.export.kind"), for_=f"{ident}-kind")
+            + element("select", joined(options), id=f"{ident}-kind", data_part="export-kind")
+            + element("label", language.text("calculator.export.text"), for_=ident)
+            + text
+            + element("p", language.text("calculator.export.needs_model"), class_="vg-field__error", data_part="export-error", hidden="", role="alert")
+            + element("div", copy, class_="vg-calc__row")
+        )
+        summary = element("summary", language.text("calculator.export"))
+        return element("details", summary + inside, class_="vg-calc__more", data_part="export")
 
     def tools(self) -> Markup:
         """The unit, the link to share, and the way back to the beginning."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -433,3 +434,18 @@ def test_the_small_form_answers_and_leads_on(page: Page, host: str) -> None:
     settle(page)
     assert "gpu=rtx-3060-12gb" in page.url and "length=8192" in page.url
     assert page.locator("[data-part=peak]").inner_text() == small
+
+
+def test_the_recipe_goes_to_other_programs(page: Page, host: str) -> None:
+    page.goto(f"{host}de/calculator/?model=qwen3-8b&method=qlora&length=4096")
+    settle(page)
+    box = page.locator("[data-part=export]")
+    box.locator("summary").click()
+    text = box.locator("textarea")
+    expect(text).to_have_value(re.compile(r"^python -m macros estimate \\\n +--model qwen3-8b"))
+    box.locator("select").select_option("trl")
+    expect(text).to_have_value(re.compile(r"SFTTrainer\(.*max_length=4096", re.DOTALL))
+    page.locator("input[name=length]").first.fill("512")
+    expect(text).to_have_value(re.compile(r"max_length=512,"))
+    box.locator("select").select_option("axolotl")
+    expect(text).to_have_value(re.compile(r"^base_model: Qwen/Qwen3-8B$", re.MULTILINE))

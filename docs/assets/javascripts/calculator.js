@@ -214,6 +214,7 @@
       }
       answer(places, result);
       parts(result);
+      showExport();
       later(read, result);
     }
 
@@ -441,14 +442,17 @@
     });
 
     /* The configuration of a training framework: read by a script of its own, which is fetched when somebody needs it. */
-    function takeTraining(text) {
-      if (globalThis.vramGuideConfigs) return readTraining(text);
+    function withConfigs(use) {
+      if (globalThis.vramGuideConfigs) return use(globalThis.vramGuideConfigs);
       var script = make("script", { src: root.dataset.configs });
-      script.addEventListener("load", function () { readTraining(text); });
+      script.addEventListener("load", function () { use(globalThis.vramGuideConfigs); });
       document.head.append(script);
     }
-    function readTraining(text) {
-      var read = globalThis.vramGuideConfigs, found = read.read_config(text), place = places["import-report"];
+    function takeTraining(text) {
+      withConfigs(function (read) { readTraining(read, text); });
+    }
+    function readTraining(read, text) {
+      var found = read.read_config(text), place = places["import-report"];
       function sentence(said) {
         var values = {};
         for (var name in said.values) values[name] = read.words[said.values[name]] || words[said.values[name]] || String(said.values[name]);
@@ -470,7 +474,28 @@
       if (keys.method) go(keys);
     }
 
+    /* The recipe for other programs, as long as somebody looks at it. Two of them need a model that the Hub has. */
+    function showExport() {
+      if (!places["export"].open || last.sentence) return;
+      withConfigs(function (write) {
+        var kind = places["export-kind"].value, none = Boolean(last.keys.config) && (kind === "trl" || kind === "axolotl");
+        places["export-error"].hidden = !none;
+        places["export-text"].value = none ? "" : write.write_config(kind, last.keys, guide.estimate_keys(last.keys).conditions);
+      });
+    }
+    places["export"].addEventListener("toggle", showExport);
+    places["export-kind"].addEventListener("change", showExport);
+
     var DO = {
+      copy: function (button) {
+        function done() {
+          button.textContent = say("shared");
+          setTimeout(function () { button.textContent = say("export.copy"); }, 2500);
+        }
+        function show() { places["export-text"].select(); }
+        if (navigator.clipboard) navigator.clipboard.writeText(places["export-text"].value).then(done, show);
+        else show();
+      },
       "import": function () { takeTraining(places["import-text"].value); },
       config: function () { takeConfig(places["config-text"].value); },
       "remove-config": function () {
