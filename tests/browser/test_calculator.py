@@ -404,7 +404,7 @@ def test_keyboard_alone(page: Page, host: str) -> None:
     open_page(page, host, "en")
     page.locator("#vg-calc-preset").focus()
     reached: list[str] = []
-    for _ in range(14):
+    for _ in range(16):
         reached.append(page.evaluate("document.activeElement.id || document.activeElement.dataset.do || document.activeElement.tagName"))
         page.keyboard.press("Tab")
     wanted: Iterator[str] = iter(reached)
