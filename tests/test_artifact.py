@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from macros import changes_report
 from publishing import artifact, pages
 from tests import site_build
+from tests.test_changes import EMPTY
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'self'; form-action 'none'"
 HEAD = f'<!doctype html>\n<html lang="de"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -188,6 +190,10 @@ def test_links_to_elsewhere_are_no_foreign_content() -> None:
 def test_a_page_without_the_policy_or_open_to_search_engines_is_refused(old: str, new: str, reason: str) -> None:
     text = PAGE.format("Text.")
     assert old in text and reason in "\n".join(pages.findings(".html", text.replace(old, new)))
+
+
+def test_the_page_of_changed_figures_passes() -> None:
+    assert list(pages.findings(".html", changes_report.page(EMPTY))) == []
 
 
 def test_the_policy_of_the_site_is_the_one_that_is_asked_for(sample_site: Path) -> None:
