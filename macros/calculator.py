@@ -7,7 +7,10 @@ touches it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,6 +22,8 @@ from macros.dataset import Dataset
 from macros.estimator.recipe import METHODS, TABLES
 from macros.figures import element, joined
 from macros.language import Language, messages
+
+ROOT = Path(__file__).parent.parent
 
 # What the page starts with; an address that names a model or a config.json starts without it.
 START = {"model": "llama-3.1-8b", "method": "qlora", "gpu": "rtx-4090", "batch": "1", "length": "2048"}
@@ -54,9 +59,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 _TABLE_CHOICES = ("none", *TABLES, ",".join(TABLES))
 _VERSIONS = ("1", "2")
 
-# Messages that the script needs: families by their prefix, columns by the names of settings and of what it shows.
+# Messages that the script needs: families by their prefix, columns by the names of settings and of what it shows, and of
+# the page's own words those that the two sources name, in full or up to what a variable adds.
 _FAMILIES = (
-    "calculator.",
     "caption.evidence.",
     "count.",
     "event.",
@@ -67,6 +72,7 @@ _FAMILIES = (
     "part.",
     "price.",
     "purpose.",
+    "reach.",
     "span.",
     "verdict.",
     "warning.",
@@ -109,14 +115,23 @@ _COLUMNS = (
 )
 
 
+@cache
+def _spoken() -> tuple[set[str], tuple[str, ...]]:
+    """The page's own words that the script says: whole keys, and beginnings of keys."""
+    sources = "".join((ROOT / path).read_text(encoding="utf-8") for path in ("macros/shown.py", "docs/assets/javascripts/calculator.js"))
+    named = {f"calculator.{name}" for pair in re.findall(r'say\("([a-z_.]+)"|"calculator\.([a-z_.]+)["{]', sources) for name in pair if name}
+    return named, tuple(name for name in named if name.endswith("."))
+
+
 def words_for(code: str) -> dict[str, str]:
     """The messages of one language that the script says."""
+    whole, beginnings = _spoken()
     settings = {key for keys in GROUPS.values() for key in keys} | set(MAIN)
     columns = {f"column.{name}" for name in (*_COLUMNS, *settings)}
     return {
         key: said
         for key, said in messages(code).items()
-        if key.startswith(_FAMILIES) or key in _SINGLE or key in columns
+        if key.startswith((*_FAMILIES, *beginnings)) or key in _SINGLE or key in columns or key in whole
     }
 
 

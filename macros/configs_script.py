@@ -22,7 +22,7 @@ ASKED = ("read_config", "write_config")
 def script(dataset: Dataset, read: Callable[[str], str] = source) -> str:
     """The whole script; the same data and code give the same text. Raises `DataErrors`."""
     return (
-        f'"use strict";(()=>{{\nconst {{$in_,...api}}=(()=>{{\n{runtime()}{translate(ENTRIES, read)}}})();\n'
+        f'"use strict";(()=>{{\nconst {{$in_,...api}}=(()=>{{\n{translate(ENTRIES, read, runtime())}}})();\n'
         f"const known=$in_({literal(known(dataset))});\n"
         f"globalThis.vramGuideConfigs={{{','.join(f'{name}:(...given)=>api.{name}(known,...given)' for name in ASKED)}}};\n}})();\n"
     )

@@ -69,16 +69,17 @@ def is_float(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and (is_float(node.left) or is_float(node.right))
 
 
-def _short(number: int) -> str:
+def short_name(number: int) -> str:
     """0 is a, 25 z, 26 a1."""
     return "abcdefghijklmnopqrstuvwxyz"[number % 26] + (str(number // 26) if number >= 26 else "")
 
 
 def literal(value: Any) -> str:
-    """JSON that is safe in any script."""
+    """JSON that is safe in any script; without $, which marks the runtime's names."""
     return (
         json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         .replace("<", "\\u003c")
+        .replace("$", "\\u0024")
         .replace("\u2028", "\\u2028")
         .replace("\u2029", "\\u2029")
     )
@@ -126,7 +127,7 @@ class Expressions:
     def enter(self, names: Iterable[str], own: Mapping[str, Local] | None = None) -> None:
         """Begin a scope; its names become a, b, c … after those of the scopes around it."""
         count = sum(len(scope) for scope in self.scopes)
-        self.scopes.append({name: Local(_short(count + i)) for i, name in enumerate(names)} | dict(own or {}))
+        self.scopes.append({name: Local(short_name(count + i)) for i, name in enumerate(names)} | dict(own or {}))
 
     # ---- expressions ----
     def write(self, node: ast.expr) -> str:
@@ -293,7 +294,7 @@ class Expressions:
         depth, texts = 0, []
         for generator in node.generators:
             source = self.array(generator.iter, True)
-            self.enter(sorted(assigned([generator.target])))
+            self.enter(assigned([generator.target]))
             depth += 1
             target = self.pattern(generator.target, True)
             texts.append((source + "".join(f".filter({target}=>{self.test(test)})" for test in generator.ifs), target))

@@ -26,10 +26,12 @@ const $like = (x, items) => x.tuple ? $mark(items) : items;
 const $free = x => Array.isArray(x) && !x.tuple ? x : $bad("not a list");
 
 // A dictionary: keys are compared as Python compares them, so tuples and frozen dataclasses can be keys.
+// The fields by which objects are equal: all of a dataclass, unless some are said; 0 or nothing, and each object is itself.
+const $compares = x => x?.constructor.$compared ?? x?.constructor.$fields;
 const $key = x => {
   if (x === null || typeof x !== "object") return x === undefined ? $bad("key") : typeof x === "boolean" ? +x : x;
   if (Array.isArray(x)) return x.tuple ? "\0[" + x.map($part).join() : $bad("a list as a key");
-  const fields = x.constructor.$compared;
+  const fields = $compares(x);
   if (!fields) return x instanceof $Dict ? $bad("a dict as a key") : x;
   if (!Object.isFrozen(x)) $bad("an object that can change as a key");
   let key = $keys.get(x);
@@ -106,7 +108,7 @@ const $eq = (a, b) => {
   if (Array.isArray(a)) return Array.isArray(b) && a.tuple === b.tuple && a.length === b.length && a.every((x, i) => $eq(x, b[i]));
   if (a instanceof $Dict) return b instanceof $Dict && a.map.size === b.map.size
     && a.keys().every(key => b.entry(key) && $eq(a.at(key), b.at(key)));
-  const fields = a?.constructor.$compared;
+  const fields = $compares(a);
   return !!fields && a.constructor === b?.constructor && fields.every(f => $eq(a[f], b[f]));
 };
 const $order = (a, b) => {

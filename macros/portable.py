@@ -80,7 +80,7 @@ def script(dataset: Dataset, checked: bool = False, read: Callable[[str], str] =
     Raises `DataErrors` with every construct that cannot be translated, as `path:line`.
     """
     return (
-        f'"use strict";(()=>{{\nconst {{$in_,...api}}=(()=>{{\n{runtime(checked)}{translate(ENTRIES, read)}}})();\n'
+        f'"use strict";(()=>{{\nconst {{$in_,...api}}=(()=>{{\n{translate(ENTRIES, read, runtime(checked))}}})();\n'
         f"const data={literal(data(dataset))},known=$in_(data);\n"
         "globalThis.vramGuide={...api,data,"
         f"{','.join(f'{name}:(...given)=>api.{name}(known,...given)' for name in ASKED)}}};\n}})();\n"

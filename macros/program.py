@@ -192,16 +192,16 @@ def is_type_alias(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign) and isinstance(value, ast.Subscript) and ast.unparse(value.value) in TYPES
 
 
-def assigned(body: Sequence[ast.AST]) -> set[str]:
-    """Names that statements bind, leaving out those of inner functions and comprehensions."""
-    names: set[str] = set()
+def assigned(body: Sequence[ast.AST]) -> list[str]:
+    """Names that statements bind, in their order, leaving out those of inner functions and comprehensions."""
+    names: list[str] = []
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
+            names.append(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
+            names.append(node.id)
         elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             if isinstance(node, ast.ExceptHandler) and node.name:
-                names.add(node.name)
-            names |= assigned(list(ast.iter_child_nodes(node)))
-    return names
+                names.append(node.name)
+            names += assigned(list(ast.iter_child_nodes(node)))
+    return list(dict.fromkeys(names))

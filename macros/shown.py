@@ -417,7 +417,7 @@ def limits_texts(data: Data, words: Words, keys: Keys, unit: str) -> list[dict[s
         rows.append(
             {
                 "name": name,
-                "label": words[f"calculator.{name}"],
+                "label": words[f"reach.{name}"],
                 "comfortable": _reach(words, bound, "comfortable", name),
                 "tight": _reach(words, bound, "tight", name),
                 "best": whole(words, best),

@@ -11,9 +11,19 @@ import string
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from macros.expressions import EMPTY, OPERATORS, Expressions, Local, is_simple, members
+from macros.expressions import EMPTY, OPERATORS, Expressions, Local, is_simple, members, short_name
 from macros.findings import DataErrors
 from macros.program import GLOBAL, MEMBER, Known, Program, Signature, assigned, factory_of, is_type_alias
+
+
+# What stands before a name of a module, of an attribute and of the runtime; the first letters of its short name; what stays.
+MARKS = (
+    (GLOBAL, string.ascii_uppercase, ""),
+    (MEMBER, string.ascii_lowercase, ""),
+    (r"\$", string.ascii_letters, "$"),
+)
+# Names from outside the script: the runtime writes `name`, portable.py calls `$in_`.
+KEPT = ("name", "in_")
 
 
 class Writer(Expressions):
@@ -140,7 +150,7 @@ class Writer(Expressions):
         """Parameters and body; names that it binds are declared first, because Python has no blocks."""
         start = ""
         defaults = {name: self.write(value) for name, value in signature.defaults.items()}
-        bound = sorted(assigned(node.body) - {*signature.names, signature.rest})
+        bound = [name for name in assigned(node.body) if name not in {*signature.names, signature.rest}]
         method = self.owner is not None and not arrow
         self.enter(
             [*signature.names, *([signature.rest] if signature.rest else []), *bound],
@@ -211,16 +221,16 @@ class Writer(Expressions):
             ):
                 self.refuse(part, "a class holds fields, methods and properties")
         if marks:
-            signature = known.signature
-            defaults = {name: self.default(value) for name, value in signature.defaults.items()}
-            parameters = ",".join(
-                f"_{name}" + (f"={defaults[name]}" if name in defaults else "") for name in signature.names
-            )
-            assigned = "".join(f"this.{MEMBER}{name}=_{name};" for name in starts)
+            defaults = {name: self.default(value) for name, value in known.signature.defaults.items()}
+            short = {name: short_name(place) for place, name in enumerate(starts)}
+            parameters = ",".join(short[name] + (f"={defaults[name]}" if name in defaults else "") for name in starts)
+            assigned = "".join(f"this.{MEMBER}{name}={short[name]};" for name in starts)
             frozen = "Object.freeze(this)" if options.get("frozen") else ""
-            fields = f"static $fields={members(starts)};" + (
-                "" if options.get("eq") is False else f"static $compared={members(compared)};"
-            )
+            fields = f"static $fields={members(starts)};"
+            if options.get("eq") is False:
+                fields += "static $compared=0;"
+            elif compared != starts:
+                fields += f"static $compared={members(compared)};"
             parts.insert(0, f"{fields}constructor({parameters}){{{assigned}{frozen}}}")
         self.owner = None
         return f"class {known.js}{{{''.join(parts)}}}"
@@ -244,17 +254,17 @@ class Writer(Expressions):
 
 
 def shorten(code: str) -> str:
-    """Marked names made as short as they are frequent; `name` stays, because the runtime writes it."""
-    for mark, letters in ((GLOBAL, string.ascii_uppercase), (MEMBER, string.ascii_lowercase)):
+    """The names made as short as they are frequent."""
+    for mark, letters, sign in MARKS:
         counts = Counter(re.findall(rf"{mark}(\w+)", code))
         short = (first + second for second in ("", *string.ascii_letters, *string.digits) for first in letters)
-        names = {name: "name" if name == "name" else next(short) for name, _ in counts.most_common()}
+        names = {name: sign + (name if name in KEPT else next(short)) for name, _ in counts.most_common()}
         code = re.sub(rf"{mark}(\w+)", lambda found: names[found[1]], code)
     return code
 
 
-def translate(entries: Sequence[str], read: Callable[[str], str]) -> str:
-    """The script of the modules at `entries` (paths; `read` gives their text) and of what they import, without the runtime.
+def translate(entries: Sequence[str], read: Callable[[str], str], runtime: str) -> str:
+    """The script of the modules at `entries` (paths; `read` gives their text) and of what they import, after `runtime`.
 
     It ends by returning an object of the entries' public functions, and `$in_`, which makes plain objects into
     dictionaries. Raises `DataErrors` with every refusal.
@@ -271,4 +281,4 @@ def translate(entries: Sequence[str], read: Callable[[str], str]) -> str:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
     }
     exports = "".join(f"{name}:$export({js})," for name, js in public.items())
-    return shorten(f"{code}\nreturn {{{exports}$in_}};\n")
+    return shorten(f"{runtime}{code}\nreturn {{{exports}$in_}};\n")
