@@ -400,6 +400,26 @@ def test_no_barrier_with_everything_open(browser: Browser, host: str, scheme: st
     context.close()
 
 
+@pytest.mark.parametrize("language", ["de", "en", "tr"])
+def test_on_a_phone_the_answer_stays_in_sight_while_fields_change(browser: Browser, host: str, language: str) -> None:
+    """The fields take more than a screen of 360 × 640; a screen of 320 × 256 (1280 × 1024 at 400 %) is too low to share."""
+    with browser.new_context(viewport={"width": 360, "height": 640}) as context:
+        page = context.new_page()
+        open_page(page, host, language)
+        seen = "() => { const r = document.querySelector('output').getBoundingClientRect(); return [Math.round(r.top), Math.round(r.bottom)]; }"
+        top, bottom = page.evaluate(seen)
+        assert 400 < top and bottom == 640
+        page.locator("#vg-calc-length").fill("65536")
+        settle(page)
+        top, bottom = page.evaluate(seen)
+        assert 400 < top and bottom == 640
+        field = page.locator("#vg-calc-length").bounding_box()
+        assert field and field["y"] + field["height"] <= top
+        page.set_viewport_size({"width": 320, "height": 256})
+        page.evaluate("scrollTo(0, 0)")
+        assert page.evaluate(seen)[0] > 640
+
+
 def test_keyboard_alone(page: Page, host: str) -> None:
     open_page(page, host, "en")
     page.locator("#vg-calc-preset").focus()
