@@ -420,6 +420,21 @@ def test_on_a_phone_the_answer_stays_in_sight_while_fields_change(browser: Brows
         assert page.evaluate(seen)[0] > 640
 
 
+@pytest.mark.parametrize("language", ["de", "en", "tr"])
+def test_on_a_phone_no_table_is_cut(browser: Browser, host: str, language: str) -> None:
+    """Advice, limits, all cards, two recipes, what lies beside the step, and what the card can train."""
+    with browser.new_context(viewport={"width": 360, "height": 640}) as context:
+        page = context.new_page()
+        open_page(page, host, language, "?model=qwen2.5-14b&method=qlora&gpu=rtx-4090&length=4096&batch=4&b.model=qwen3-8b&b.method=lora")
+        page.evaluate("document.querySelectorAll('.vg-calculator details').forEach(fold => fold.open = true)")
+        page.locator(".vg-calc__capacity button").click()
+        page.locator("[data-model]").nth(10).wait_for()
+        over = "all => all.map(box => [box.closest('[data-part]').dataset.part, box.scrollWidth - box.clientWidth])"
+        tables = page.locator(".vg-calculator .vg-scroll").evaluate_all(over)
+        assert len(tables) == 8
+        assert [table for table in tables if table[1] > 0] == []
+
+
 def test_keyboard_alone(page: Page, host: str) -> None:
     open_page(page, host, "en")
     page.locator("#vg-calc-preset").focus()

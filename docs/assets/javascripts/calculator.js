@@ -19,20 +19,21 @@
   }
   function say(key, slots) { return guide.text(words, "calculator." + key, slots || null); }
   function badge(row) { return make("span", { "class": "vg-verdict vg-verdict--" + row.verdict, text: row.badge }); }
+  /* The roles are those of the elements: a style that stacks the cells on a phone would take them away. */
   function table(heads, rows) {
-    var head = make("tr", {});
-    heads.forEach(function (text) { head.append(make("th", { scope: "col", text: text })); });
-    var body = make("tbody", {});
+    var head = make("tr", { role: "row" });
+    heads.forEach(function (text) { head.append(make("th", { scope: "col", role: "columnheader", text: text })); });
+    var body = make("tbody", { role: "rowgroup" });
     rows.forEach(function (cells) {
-      var line = make("tr", {});
+      var line = make("tr", { role: "row" });
       cells.forEach(function (cell, place) {
-        var at = make(place ? "td" : "th", place ? {} : { scope: "row" });
+        var at = make(place ? "td" : "th", place ? { role: "cell", "data-label": heads[place] } : { scope: "row", role: "rowheader" });
         at.append(cell);
         line.append(at);
       });
       body.append(line);
     });
-    var inside = make("table", { "class": "vg-data" }, make("thead", {}, head), body);
+    var inside = make("table", { "class": "vg-data", role: "table" }, make("thead", { role: "rowgroup" }, head), body);
     var label = guide.text(words, "table.label", { columns: heads.filter(Boolean).join(", ") });
     return make("div", { "class": "vg-scroll", tabindex: "0", role: "region", "aria-label": label }, inside);
   }
@@ -403,10 +404,10 @@
           var model = models[at], rows = guide.capacity_texts(words, read.keys, [model], read.unit);
           at += 1;
           progress.textContent = at < models.length ? say("capacity.busy", { done: String(at), all: String(models.length) }) : "";
-          var line = make("tr", { "data-model": model }, make("th", { scope: "row", text: guide.data.models[model].name }));
+          var line = make("tr", { role: "row", "data-model": model }, make("th", { scope: "row", role: "rowheader", text: guide.data.models[model].name }));
           methods.forEach(function (method) {
             var row = rows.filter(function (each) { return each.method === method; })[0];
-            var cell = make("td", {}, row ? badge(row) : "–");
+            var cell = make("td", { role: "cell" }, row ? badge(row) : "–");
             if (row && row.verdict !== "does_not_fit") cell.append(make("br", {}), make("small", { text: "(" + row.length + ")" }));
             line.append(cell);
           });
