@@ -7,6 +7,7 @@ image or HTML. It needs nothing but Python, so that what publishes previews runs
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -111,7 +112,7 @@ def _changes(changes: Sequence[Mapping[str, Any]], with_percent: bool) -> Rows:
         return [change["page"] or "home", place, old, new, *percent, " ".join(change["texts"]), change["call"]]
 
     if with_percent:  # the largest first: that is what a reviewer looks for
-        changes = sorted(changes, key=lambda change: -abs(change["percent"] or 0))
+        changes = sorted(changes, key=lambda change: -abs(change["percent"]) if change["percent"] is not None else -math.inf)
     return _cut(changes, row)
 
 

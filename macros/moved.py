@@ -33,12 +33,12 @@ class Moved:
 
     @property
     def percent(self) -> float | None:
-        """By how much the value changed; of a range its upper end."""
+        """By how much the value changed; of a range its upper end. None where a share says nothing: from zero, or across it."""
         try:
             old, new = (_number(value) for value in (self.old, self.new))
         except ValueError:
             return None
-        return 100 * (new - old) / abs(old) if old else None
+        return 100 * (new - old) / abs(old) if old * new > 0 or (old and not new) else None
 
     @property
     def visible(self) -> bool:

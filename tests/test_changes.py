@@ -195,6 +195,14 @@ def test_a_change_below_what_is_printed_is_counted_only() -> None:
     assert not change.visible
 
 
+def test_a_headroom_that_turns_negative_has_no_share() -> None:
+    """−754.6 % was once printed for one; the difference is what the two texts say."""
+    (change,) = shift(page(text='<data value="1100" class="figure">x</data>'), page(text='<data value="-7200" class="figure">y</data>')).moved
+    assert change.percent is None
+    (change,) = shift(page(text='<data value="-1000" class="figure">x</data>'), page(text='<data value="-1500" class="figure">y</data>')).moved
+    assert change.percent == -50.0
+
+
 def test_a_range_changes_by_its_upper_end() -> None:
     (change,) = shift(page(text='<data value="10..20" class="figure">x</data>'), page(text='<data value="10..30" class="figure">y</data>')).moved
     assert change.percent == 50.0
