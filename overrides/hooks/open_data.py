@@ -54,10 +54,11 @@ def on_pre_build(config) -> None:
 
 def _state(project: Path) -> str:
     """A name for everything that the files are made from: data, code, and the interpreter and packages that run it."""
-    files = [file for folder in ("data", "macros") for file in (project / folder).rglob("*") if file.parent.name != "__pycache__"]
+    found = [project / "requirements.txt", *(file for folder in ("data", "macros") for file in (project / folder).rglob("*"))]
     digest = hashlib.sha256(sys.version.encode())
-    for file in [*sorted(files), project / "requirements.txt"]:
-        content = file.read_bytes() if file.is_file() else b""
+    # What Python leaves behind when it runs the code, folders included, is no other state.
+    for file in sorted(file for file in found if file.is_file() and "__pycache__" not in file.parts):
+        content = file.read_bytes()
         digest.update(f"{file.relative_to(project).as_posix()} {len(content)} ".encode() + content)
     return digest.hexdigest()
 
