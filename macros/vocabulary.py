@@ -384,6 +384,11 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         """A verdict as word, shape and colour."""
         return figures.verdict(language_of(context), value)
 
+    @pass_context
+    def predicate(context: Any, value: Any) -> Markup:
+        """A verdict as the end of a sentence: `Qwen3 8B {{ run.verdict | predicate }}.`"""
+        return figures.predicate(language_of(context), value)
+
     def source_of(value: Any, field: str | None) -> Source:
         if isinstance(value, Source):
             return value
@@ -448,6 +453,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         date,
         label,
         verdict,
+        predicate,
         cite,
         cite_full,
     )

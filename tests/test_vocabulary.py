@@ -157,6 +157,8 @@ def test_the_words_work_in_any_jinja_environment(words):
         ("'loss' | label", "Loss computation"),
         ("models['llama-3.1-8b'] | label", "Llama 3.1 8B"),
         ("'tight' | verdict", "tight"),
+        ("'tight' | predicate", "is a tight fit"),
+        ("'does_not_fit' | predicate", "does not fit"),
     ],
 )
 def test_filters(say, expression, text):
