@@ -117,6 +117,7 @@ def test_the_words_are_these(words):
         "date",
         "label",
         "verdict",
+        "predicate",
         "cite",
         "cite_full",
     }
