@@ -137,25 +137,14 @@ def duration(language: Language, seconds: Any) -> Markup:
     return figure(machine(worth), language.duration(seconds))
 
 
-def _known_verdict(value: Any) -> str:
+def verdict(language: Language, value: Any) -> Markup:
+    """The verdict as word and shape; its colour comes from the style sheet."""
     if value not in _SHAPES:
         raise ValueError(
             "there is no verdict without a GPU; give estimate(…) a gpu="
             if value is None
             else f"expected a verdict, got {value!r}"
         )
-    return str(value)
-
-
-def predicate(language: Language, value: Any) -> Markup:
-    """The verdict as the predicate of a sentence, whose subject the text names: “fits comfortably”, “is a tight fit”."""
-    value = _known_verdict(value)
-    return element("span", language.text(f"predicate.{value}"), class_="vg-predicate", data_verdict=value)
-
-
-def verdict(language: Language, value: Any) -> Markup:
-    """The verdict as word and shape; its colour comes from the style sheet."""
-    value = _known_verdict(value)
     shape = Markup(
         '<svg class="vg-verdict__shape" viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" '
         'focusable="false"><path fill="currentColor" fill-rule="evenodd" d="{}"/></svg>'

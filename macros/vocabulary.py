@@ -385,9 +385,11 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         return figures.verdict(language_of(context), value)
 
     @pass_context
-    def predicate(context: Any, value: Any) -> Markup:
-        """A verdict as the end of a sentence: `Qwen3 8B {{ run.verdict | predicate }}.`"""
-        return figures.predicate(language_of(context), value)
+    def claim(context: Any, value: Any, stated: Any) -> Markup:
+        """Nothing, as long as the text beside it is true: `It fits comfortably.{{ run.verdict | claim("comfortable") }}`."""
+        if value != stated:
+            raise ValueError(f"the text here claims {stated!r}, but it is {value!r} now; write the sentence anew")
+        return Markup("")
 
     def source_of(value: Any, field: str | None) -> Source:
         if isinstance(value, Source):
@@ -453,7 +455,7 @@ def vocabulary(dataset: Dataset, root: Path, language_of: LanguageOf = language_
         date,
         label,
         verdict,
-        predicate,
+        claim,
         cite,
         cite_full,
     )

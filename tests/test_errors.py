@@ -95,7 +95,11 @@ MISTAKES = {
     "not bytes": ("{{ 2.5 | gb }}", "expected a whole number of bytes, got 2.5"),
     "not a day": ('{{ "yesterday" | date }}', "expected a day like 2026-11-30, a month or a year, got 'yesterday'"),
     "verdict without a card": (f"{{{{ {RUN}.verdict | verdict }}}}", "there is no verdict without a GPU"),
-    "predicate without a card": (f"{{{{ {RUN}.verdict | predicate }}}}", "there is no verdict without a GPU"),
+    "claim of another verdict": (
+        f'{{{{ {RUN[:-1]}, gpu="h100-sxm").verdict | claim("does_not_fit") }}}}',
+        "the text here claims 'does_not_fit', but it is 'comfortable' now; write the sentence anew",
+    ),
+    "claim that is false": ("{{ (2 > 3) | claim(true) }}", "the text here claims True, but it is False now"),
     "column without a card": (f'{{{{ table({RUN}, columns=["verdict"]) }}}}', "without a card there is no verdict"),
     "two runs in one cell": (
         f'{{{{ table({TWO}, rows="model", across="model", cell="peak") }}}}',

@@ -117,7 +117,7 @@ def test_the_words_are_these(words):
         "date",
         "label",
         "verdict",
-        "predicate",
+        "claim",
         "cite",
         "cite_full",
     }
@@ -158,8 +158,8 @@ def test_the_words_work_in_any_jinja_environment(words):
         ("'loss' | label", "Loss computation"),
         ("models['llama-3.1-8b'] | label", "Llama 3.1 8B"),
         ("'tight' | verdict", "tight"),
-        ("'tight' | predicate", "is a tight fit"),
-        ("'does_not_fit' | predicate", "does not fit"),
+        ("'tight' | claim('tight')", ""),
+        ("(3 > 2) | claim(true)", ""),
     ],
 )
 def test_filters(say, expression, text):

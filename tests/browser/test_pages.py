@@ -19,8 +19,8 @@ RIGHT = "() => Math.max(0, ...[...document.querySelectorAll('table, pre, figure 
 # The first amount with a unit, or the first verdict, that a reader sees in the text of an article.
 FIRST_FIGURE = """() => {
   const article = document.querySelector(".vg-article");
-  const figures = article ? [...article.querySelectorAll("data.figure, .vg-verdict, .vg-predicate")] : [];
-  const first = figures.find((one) => one.matches(".vg-verdict, .vg-predicate") || /[GM]i?B|%|[Bb]yte|bayt/.test(one.textContent));
+  const figures = article ? [...article.querySelectorAll("data.figure, .vg-verdict")] : [];
+  const first = figures.find((one) => one.matches(".vg-verdict") || /[GM]i?B|%|[Bb]yte|bayt/.test(one.textContent));
   return article && [first ? first.getBoundingClientRect().bottom : null, article.parentElement.querySelector("h1").getBoundingClientRect().top];
 }"""
 
