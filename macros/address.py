@@ -2,7 +2,7 @@
 
     read_pairs(data, pairs)      names and texts → keys of `estimate_keys`, and what is wrong with the others
     pairs_of(keys)               keys → names and texts
-    number_of(text)              a number as people type it, with a comma or a point
+    number_of(text, whole)       a number as people type it, with a comma or a point
 
 A name that nobody knows or a value that cannot be is named and left out; the rest is kept. The names are those of the
 recipe, but for the ones that people see most, which are shorter; addresses use them for good. portable.py translates
@@ -142,7 +142,10 @@ def text_of(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
         return ",".join(value) if value else "none"
-    return value if isinstance(value, str) else f"{value}"
+    if isinstance(value, str):
+        return value
+    text = f"{value}"
+    return text if number_of(text) is not None else text + "0"  # three decimals could be thousands
 
 
 def short_name(key: str) -> str:
@@ -158,11 +161,19 @@ def long_name(name: str) -> str:
     return SHORT.get(name, name)
 
 
-def number_of(text: str) -> float | None:
-    """A number ≥ 0 as people type it: digits with at most one comma or point; None for anything else."""
+def number_of(text: str, whole: bool = False) -> float | None:
+    """A number ≥ 0 as people type it: digits with at most one comma or point; None for anything else.
+
+    Three digits after a comma or a point are thousands where the number is `whole`; elsewhere nobody can know.
+    """
     plain = text.replace("\u00a0", "").replace("\u202f", "").replace(" ", "").replace(",", ".")
-    whole, point, rest = plain.partition(".")
-    digits = whole + rest
+    groups = plain.split(".")
+    if len(groups) > 1 and len(groups[0]) in (1, 2, 3) and groups[0] != "0" and all(len(group) == 3 for group in groups[1:]):
+        if not whole:
+            return None
+        plain = "".join(groups)
+    before, point, rest = plain.partition(".")
+    digits = before + rest
     if digits == "" or (point != "" and rest == "") or len(digits) > _MOST_DIGITS:
         return None
     number = 0
@@ -213,7 +224,7 @@ def _number(text: str, least: int, most: int, whole: bool, problem: dict[str, ob
     problem["kind"] = "whole" if whole else "number"
     problem["least"] = least
     problem["most"] = most
-    number = number_of(text)
+    number = number_of(text, whole)
     if number is None or number < least or number > most or (whole and not isinstance(number, int)):
         return None
     return number

@@ -192,6 +192,7 @@ def whole_form(language: Language, dataset: Dataset) -> Markup:
         data_kind="whole",
         data_start=query_text(START),
         data_accuracy="calculator:../accuracy/",
+        data_articles="calculator:../",
         data_search_exclude="",
         hidden="",
     )

@@ -161,7 +161,7 @@ def result_texts(data: Data, words: Words, keys: Keys, unit: str) -> dict[str, o
         "parts": _parts(words, found, unit),
         "card": _card(data, words, found, unit),
         "moments": _moments(words, found, unit),
-        "moment": words[f"moment.{found['moment']}"],
+        "moment": _largest(words, found, unit),
         "warnings": [words.get(f"warning.{key}", key) for key in found["warnings"]],
         "events": _rows(words, found["events"], _EVENTS, "event", unit),
         "host": _rows(words, found["host_bytes"], _OCCASIONS, "occasion", unit),
@@ -300,6 +300,14 @@ def _parts(words: Words, found: dict[str, object], unit: str) -> list[dict[str, 
         for name, size in parts.items()
         if size * 1000 >= peak
     ]
+
+
+def _largest(words: Words, found: dict[str, object], unit: str) -> str:
+    """The moment of the peak and what takes most of it."""
+    parts = found["moments"][found["moment"]]["parts"]
+    part = max(parts, key=lambda name: parts[name])
+    slots = {"moment": words[f"moment.{found['moment']}"], "part": words[f"part.{part}"], "amount": amount(words, parts[part], unit)}
+    return text(words, "calculator.parts.largest", slots)
 
 
 def _card(data: Data, words: Words, found: dict[str, object], unit: str) -> dict[str, str]:

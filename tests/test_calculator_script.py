@@ -95,11 +95,17 @@ def test_an_address_gives_back_what_was_set(data: dict[str, Any], recipes: list[
     ("pair", "key", "value"),
     [
         (["length", "4096"], "sequence_length", 4096),
+        (["length", "4.096"], "sequence_length", 4096),
+        (["length", "1,048,576"], "sequence_length", 1_048_576),
         (["batch", "2"], "micro_batch_size", 2),
         (["dropout", "0,05"], "lora_dropout", 0.05),
         (["dropout", "0.05"], "lora_dropout", 0.05),
         (["price", "1,99"], "price_per_hour", 1.99),
+        (["price", "0.125"], "price_per_hour", 0.125),
+        (["price", "1.2340"], "price_per_hour", 1.234),
         (["tokens", "50M"], "dataset_tokens", 50_000_000),
+        (["tokens", "50,000"], "dataset_tokens", 50_000),
+        (["tokens", "50.000.000"], "dataset_tokens", 50_000_000),
         (["tokens", "1,5 Mio."], "dataset_tokens", 1_500_000),
         (["tokens", "2 milyar"], "dataset_tokens", 2_000_000_000),
         (["targets", "q_proj, v_proj"], "target_modules", ["q_proj", "v_proj"]),
@@ -114,7 +120,10 @@ def test_what_people_type(data: dict[str, Any], pair: list[str], key: str, value
 @pytest.mark.parametrize(
     ("pair", "said"),
     [
-        (["length", "4.096"], "Sequence length: a whole number from 1 to 1,048,576, without thousands separators."),
+        (["length", "4k"], "Sequence length: a whole number from 1 to 1,048,576."),
+        (["length", "4.5"], "Sequence length: a whole number from 1 to 1,048,576."),
+        (["length", "40,96"], "Sequence length: a whole number from 1 to 1,048,576."),
+        (["price", "2,000"], "Price per GPU and hour: a number from 0 to 1,000,000."),
         (["gpu", "rtx-9999"], "GPU: there is no “rtx-9999” here."),
         (["lenght", "5"], "There is no setting “lenght” here."),
         (["dropout", "1"], "LoRA dropout: a number from 0 to 1."),
@@ -124,6 +133,11 @@ def test_what_is_wrong_is_named_and_the_rest_kept(data: dict[str, Any], pair: li
     read = address.read_pairs(data, [["method", "lora"], pair])
     assert read["keys"] == {"method": "lora"}
     assert [shown.problem_text(calculator.words_for("en"), problem) for problem in read["problems"]] == [said]
+
+
+def test_three_decimals_come_back_from_an_address(data: dict[str, Any]) -> None:
+    assert address.pairs_of({"price_per_hour": 1.234}) == [["price", "1.2340"]]
+    assert address.read_pairs(data, [["price", "1.2340"]])["keys"] == {"price_per_hour": 1.234}
 
 
 def test_contradictions_leave_the_rest(data: dict[str, Any]) -> None:

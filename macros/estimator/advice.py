@@ -45,6 +45,9 @@ MEASURES = (
     "shorter_sequence",
 )
 
+# Where several cards are there already, dividing the run among them costs less than any change of the training.
+SHARED_FIRST = ("sharding", *[name for name in MEASURES if name != "sharding"])
+
 # The loss without logits that goes with the kernels of a run: TRL's in tiles, or a fused one of the kernels' own kind.
 CHUNKED_LOSS = {"none": "chunked", "liger": "fused", "foak": "fused", "unsloth": "fused"}
 EIGHT_BIT = {
@@ -110,7 +113,8 @@ def advise(
     measures = []
     # What does not help at first may help once another part sets the peak; cutting data comes after all else.
     left_out = {}
-    for name in (*MEASURES[:-1], *MEASURES):
+    order = MEASURES if recipe.num_gpus == 1 else SHARED_FIRST
+    for name in (*order[:-1], *order):
         if verdict == "comfortable":
             break
         if left_out.get(name) == len(measures) or any(measure.name == name for measure in measures):
@@ -222,7 +226,9 @@ def _shared(arch: Architecture, recipe: Recipe, name: str, memory: int | None) -
     shared = divided(recipe)
     if shared.parallelism == "zero1" or shared.parallelism == "zero2":
         shared = replace(shared, parallelism="zero3")
-    numbers = [number for number in (2, 4, MACHINE) if number > recipe.num_gpus or name == "sharding" and number == recipe.num_gpus]
+    numbers = [number for number in (2, 4, MACHINE) if number > recipe.num_gpus]
+    if name == "sharding" and recipe.num_gpus > 1:
+        numbers = [recipe.num_gpus]
     if not numbers:
         return None if name == "more_cards" else shared
     if memory is None:

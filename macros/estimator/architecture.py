@@ -116,6 +116,8 @@ def architecture_from_config(config: dict[str, object]) -> Architecture:
     model_type = TEXT_TYPES.get(model_type, model_type) if isinstance(model_type, str) else model_type
     if not isinstance(model_type, str) or model_type not in FAMILIES:
         known = ", ".join(sorted(FAMILIES))
+        if model_type is None:
+            raise ValueError(f"model_type is missing; modelled are {known}")
         raise ValueError(f"model_type {shown(model_type)} is not modelled; modelled are {known}")
     family = FAMILIES[model_type]
     window = _window(config, model_type)

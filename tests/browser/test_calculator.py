@@ -145,7 +145,8 @@ def test_20_recipes_through_the_form(page: Page, host: str, data: dict[str, Any]
         held = keys_in_address(page, data)
         assert {key: held.get(key) for key in done} == done or page.locator(".vg-field__error:visible").count() > 0
         said = shown.result_texts(data, words, held, "gb")
-        assert answer(page) == plain(said["answer"])
+        without = f"{words['calculator.problem.without']} " if page.locator("[aria-invalid]").count() else ""
+        assert answer(page) == plain(without + said["answer"])
         assert plain(page.locator("[data-part=peak]").inner_text()) == plain(f"{said['peak']} ({said['other']})")
         parts = [plain(text) for text in page.locator("[data-part=parts] .vg-legend li").all_inner_texts()]
         assert parts == [plain(f"{part['label']} {part['amount']}") for part in said["parts"]]
@@ -250,15 +251,17 @@ def test_back_and_forward(page: Page, host: str) -> None:
 
 
 def test_what_is_broken_is_named_and_the_rest_kept(page: Page, host: str) -> None:
-    open_page(page, host, "en", "?model=qwen3-8b&method=lora&gpu=rtx-9999&length=4.096&lenght=5&batch=2&offload_params=true")
+    open_page(page, host, "en", "?model=qwen3-8b&method=lora&gpu=rtx-9999&length=4k&lenght=5&batch=2&offload_params=true")
     said = page.locator("[data-part=problems] li").all_inner_texts()
     assert said == [
         "GPU: there is no “rtx-9999” here.",
-        "Sequence length: a whole number from 1 to 1,048,576, without thousands separators.",
+        "Sequence length: a whole number from 1 to 1,048,576.",
         "There is no setting “lenght” here.",
         "Weights in host RAM contradicts the other settings and is left out.",
     ]
     assert page.locator("#vg-calc-batch").input_value() == "2"
+    assert page.locator("output").get_attribute("class") == "vg-calc__answer"  # no verdict in colour while an entry is left out
+    assert answer(page).startswith("Calculated without the entry marked as wrong: Peak memory")
     length = page.locator("#vg-calc-length")
     assert length.get_attribute("aria-invalid") == "true"
     tied = length.get_attribute("aria-describedby").split()[-1]
@@ -267,6 +270,90 @@ def test_what_is_broken_is_named_and_the_rest_kept(page: Page, host: str) -> Non
     settle(page)
     assert length.get_attribute("aria-invalid") is None
     assert page.locator("[data-part=problems]").is_hidden()
+
+
+def test_an_address_without_a_known_model_keeps_the_usual_settings(page: Page, host: str) -> None:
+    open_page(page, host, "en", "?model=foo&length=4096")
+    assert page.locator("[data-part=problems] li").all_inner_texts() == ["Model: there is no “foo” here."]
+    assert answer(page) == "Choose a model."
+    assert [page.locator(f"#vg-calc-{name}").input_value() for name in ("model", "method", "gpu", "length")] == ["", "qlora", "rtx-4090", "4096"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "model"),
+    [
+        ("Qwen/Qwen2.5-14B-Instruct", "qwen2.5-14b"),
+        ("google/gemma-3-12b-it", "gemma-3-12b-text"),
+        ("meta-llama/Meta-Llama-3.1-8B", "llama-3.1-8b"),
+        ("Gemma3 12B", "gemma-3-12b-text"),
+    ],
+)
+def test_a_model_is_found_by_the_names_that_people_type(page: Page, host: str, data: dict[str, Any], typed: str, model: str) -> None:
+    open_page(page, host, "en")
+    field = page.locator("#vg-calc-model")
+    field.fill(typed)
+    field.press("Tab")
+    settle(page)
+    assert keys_in_address(page, data)["model"] == model
+    assert field.input_value() == data["models"][model]["name"]
+
+
+@pytest.mark.parametrize("typed", ["Gemma 3", "llama 70b", "qwen 14b"])
+def test_a_name_of_several_models_is_no_answer(page: Page, host: str, typed: str) -> None:
+    open_page(page, host, "en")
+    field = page.locator("#vg-calc-model")
+    field.fill(typed)
+    field.press("Tab")
+    settle(page)
+    assert field.input_value() == typed
+    assert answer(page) == "Choose a model."
+    assert page.locator("[data-name=model] .vg-field__error").inner_text() == "Which model do you mean?"
+    named = page.locator("[data-part=model-hint]").inner_text().removesuffix(" …").split(", ")
+    family, number = re.findall(r"[A-Za-z]+|\d+", typed)[:2]
+    assert len(named) > 1 and all(family.lower() in name.lower() and number in name for name in named)
+
+
+def test_several_cards_are_told_to_share_first(page: Page, host: str) -> None:
+    """Full fine-tuning of 8B on three H100: 18 bytes a parameter, 144 GB, are no 85.5 GB, but a third of them are."""
+    open_page(page, host, "en", "?model=llama-3.1-8b&method=full&gpu=h100-sxm&gpus=3")
+    assert page.locator("output").get_attribute("class").endswith("does_not_fit")
+    first = page.locator("[data-part=advice] tbody tr").first
+    assert first.locator("th").inner_text() == "sharding over 3 GPUs"
+    assert first.locator("a").get_attribute("href").endswith("multi-gpu/")
+    first.get_by_role("button").click()
+    settle(page)
+    assert page.locator("output").get_attribute("class").endswith("comfortable")
+    assert page.locator("#vg-calc-gpus").input_value() == "3"
+
+
+def test_a_choice_is_not_called_the_default(page: Page, host: str) -> None:
+    open_page(page, host, "en", "?model=qwen2.5-14b&method=qlora&gpu=rtx-4090&loss=chunked")
+    first = page.locator("#vg-calc-loss option").first
+    assert first.text_content() == "default"
+    page.locator("[data-part=options] > summary").click()
+    page.locator("#vg-calc-loss").select_option("")
+    settle(page)
+    assert first.text_content() == "all logits at once (default)"
+
+
+@pytest.mark.parametrize("text", ["", "nothing of the kind", "a: 1"])
+def test_a_text_without_settings_changes_nothing(page: Page, host: str, text: str) -> None:
+    open_page(page, host, "en")
+    before = page.url
+    page.locator("[data-part=import] > summary").click()
+    page.locator("[data-part=import-text]").fill(text)
+    page.locator("[data-do=import]").click()
+    expect(page.locator("[data-part=import-report]")).to_have_text("There is no setting in it that the calculator knows; everything stays as it was.")
+    assert page.url == before
+
+
+def test_a_config_json_is_taken_where_a_training_configuration_is_expected(page: Page, host: str, dataset: Dataset) -> None:
+    open_page(page, host, "en")
+    page.locator("[data-part=import] > summary").click()
+    page.locator("[data-part=import-text]").fill(json.dumps(dict(dataset.models["qwen3-8b"].config)))
+    page.locator("[data-do=import]").click()
+    expect(page.locator("[data-part=config-name]")).to_have_text("config.json (qwen3)")
+    assert page.locator("#vg-calc-method").input_value() == "qlora"
 
 
 def test_the_link_is_copied(browser: Browser, host: str) -> None:

@@ -6,6 +6,13 @@
   if (!guide || !guide.words) return;
   var words = guide.words;
   var PINNED = "b.";
+  /* Where the articles say how a measure is taken. */
+  var HOW = {
+    base_in_16_bits: "choose-a-gpu-by-memory/#loss", loss_in_chunks: "choose-a-gpu-by-memory/#loss", sdpa_attention: "activations/#attention",
+    flash_attention: "activations/#attention", gradient_checkpointing: "gradient-checkpointing/", batch_of_one: "batch-size/", optimizer_8bit: "full-fine-tuning/#variants",
+    paged_optimizer: "full-fine-tuning/#variants", bf16_weights: "full-fine-tuning/#variants", without_preparation: "qlora-4bit/", checkpoint_offload: "gradient-checkpointing/#offload",
+    lora: "lora-vs-qlora/", qlora: "lora-vs-qlora/", sharding: "multi-gpu/", more_cards: "multi-gpu/", shorter_sequence: "activations/",
+  };
 
   function make(tag, attributes) {
     var node = document.createElement(tag);
@@ -48,25 +55,33 @@
       byKey[option.dataset.key] = option.value;
       listed.push({ key: option.dataset.key, name: option.value, plain: plain(option.value) + " " + plain(option.dataset.key) });
     });
-    function plain(text) { return text.toLowerCase().replace(new RegExp("[\\s_()-]+", "g"), " ").trim(); }
-    /* Every model that has all the words that were typed; the one whose name they are, if there is one. */
-    function matching(text) {
-      var exact = listed.filter(function (model) { return model.key === text || plain(model.name) === plain(text); });
-      if (exact.length) return exact;
-      var parts = plain(text).split(" ");
-      return listed.filter(function (model) { return parts.every(function (part) { return model.plain.indexOf(part) >= 0; }); });
+    /* Words of a name: without the owner on the Hub and what a version for chats adds, "gemma3" as "gemma 3". */
+    function plain(text) {
+      return text.toLowerCase().replace(new RegExp("^.*/"), "").replace(new RegExp("([a-z])(?=\\d)", "g"), "$1 ").split(new RegExp("[\\s_()-]+"))
+        .filter(function (word) { return word && ["meta", "instruct", "it", "chat", "base", "hf"].indexOf(word) < 0; }).join(" ");
     }
-    /* While several could be meant, the last one holds. */
+    /* The model whose name was typed; else every model that has all the words, or words that begin with them. */
+    function matching(text) {
+      var parts = plain(text).split(" "), all = " " + parts.join(" ") + " ";
+      function having(start) {
+        return listed.filter(function (model) {
+          return parts.every(function (part) { return (" " + model.plain + " ").indexOf(" " + part + (start ? "" : " ")) >= 0; });
+        });
+      }
+      var exact = listed.filter(function (model) { return model.key === text || " " + plain(model.name) + " " === all; });
+      var whole = exact.length || !plain(text) ? exact : having(false);
+      return whole.length || !plain(text) ? whole : having(true);
+    }
+    /* One model, or what was typed where none or several could be meant. */
     function chosen(text) {
       var found = matching(text);
-      if (found.length === 1) models.dataset.key = found[0].key;
       hint.textContent = found.length > 1 ? found.slice(0, 8).map(function (model) { return model.name; }).join(", ") + (found.length > 8 ? " …" : "") : hint.dataset.hint;
-      return found.length > 1 ? models.dataset.key || found[0].key : found.length ? found[0].key : text;
+      return found.length === 1 ? found[0].key : text;
     }
     models.addEventListener("focus", function () { models.select(); });
     models.addEventListener("change", function () {
       var found = matching(models.value);
-      if (!models.value || !found.length || found.length > 1 && models.value === byKey[models.dataset.key]) return;
+      if (found.length !== 1 || models.value === found[0].name) return;
       models.value = found[0].name;
       models.dispatchEvent(new Event("input", { bubbles: true }));
     });
@@ -87,15 +102,14 @@
           if (!field.name) return;
           var text = texts[field.name] || "";
           if (field.type === "radio") field.checked = field.value === (text || "gb");
-          else if (field === models) {
-            field.value = byKey[text] || text;
-            field.dataset.key = text;
-          }
+          else if (field === models) field.value = byKey[text] || text;
           else field.value = text;
           if (field.tagName === "SELECT" && field.selectedIndex < 0) field.selectedIndex = 0;
         });
       },
       field: function (name) { return form.querySelector('[data-name="' + name + '"]'); },
+      /* Whether the field of the model could mean more than one; its hint names them. */
+      several: function () { return matching(models.value).length > 1; },
     };
   }
 
@@ -123,7 +137,9 @@
     });
     settled.dropped.forEach(function (key) {
       var name = guide.short_name(key);
-      problems.push({ name: name, text: guide.problem_text(words, { key: key, name: name, kind: "contradiction", value: "", least: 0, most: 0 }) });
+      // A list of names contradicts nothing: one of them is not a layer of the model.
+      var kind = key === "target_modules" ? "value" : "contradiction";
+      problems.push({ name: name, text: guide.problem_text(words, { key: key, name: name, kind: kind, value: String(read.keys[key]), least: 0, most: 0 }) });
     });
     return { keys: settled.keys, problems: problems, sentence: settled.sentence, unit: unit, show: show };
   }
@@ -165,9 +181,8 @@
         if (pair[0].slice(0, PINNED.length) === PINNED) other.push([pair[0].slice(PINNED.length), pair[1]]);
         else mine.push(pair);
       });
-      var named = mine.some(function (pair) { return pair[0] === "model" || pair[0] === "config"; });
-      var start = Array.from(new URLSearchParams(root.dataset.start).entries());
-      if (!named) {
+      var start = Array.from(new URLSearchParams(root.dataset.start).entries()), named = understand(mine).keys;
+      if (!named.model && !named.config) {
         var given = mine.map(function (pair) { return pair[0]; });
         mine = start.filter(function (pair) { return given.indexOf(pair[0]) < 0; }).concat(mine);
       }
@@ -204,16 +219,14 @@
       turn += 1;
       var result = null, sentence = read.sentence;
       if (!sentence) result = guide.result_texts(words, read.keys, read.unit);
-      root.classList.toggle("vg-calculator--stuck", !result);
       own(read.keys);
-      problems(read, result, loud);
+      var wrong = problems(read, result, loud);
+      root.classList.toggle("vg-calculator--stuck", !result);
       if (!result) {
-        places.result.className = "vg-calc__answer";
-        places.answer.textContent = say("problem.impossible");
-        places.peak.textContent = "";
+        unanswered(places, read);
         return;
       }
-      answer(places, result);
+      answer(places, result, wrong);
       parts(result);
       showExport();
       later(read, result);
@@ -224,7 +237,9 @@
       if (keys.config) places["config-name"].textContent = say("config.own", { type: String((keys.config.text_config || keys.config).model_type || keys.config.model_type) });
     }
 
+    /* Says what is wrong, and whether any of it is among what the reader sees. */
     function problems(read, result, loud) {
+      var wrong = false;
       root.querySelectorAll(".vg-field__error").forEach(function (place) { place.hidden = true; });
       root.querySelectorAll("[aria-invalid]").forEach(function (field) { field.removeAttribute("aria-invalid"); });
       places.problems.replaceChildren();
@@ -233,6 +248,8 @@
         // What a setting elsewhere has put out of use is hidden, and not worth a word while somebody types.
         var used = !result || result.applicable.indexOf(problem.name) >= 0 || !at || loud;
         if (!used && !problem.always) return;
+        if (problem.name === "model" && form.several()) problem.text = say("problem.several");
+        wrong = true;
         if (at) {
           var place = at.querySelector(".vg-field__error"), control = at.querySelector("input, select");
           place.textContent = problem.text;
@@ -243,8 +260,9 @@
         }
         if (loud || !at) places.problems.append(make("li", { text: problem.text }));
       });
-      if (read.sentence) places.problems.append(make("li", { lang: "en", text: read.sentence }));
+      if (read.sentence && !missing(read)) places.problems.append(make("li", { lang: "en", text: read.sentence }));
       places.problems.hidden = !places.problems.children.length;
+      return wrong;
     }
 
     /* What the framework and the estimator set where nobody did stands in the fields; those out of use are hidden. */
@@ -254,8 +272,9 @@
         var key = guide.long_name(name), value = result.settings[key];
         if (value !== undefined) {
           field.hidden = result.applicable.indexOf(name) < 0;
-          if (control.tagName === "SELECT" && control.options[0].value === "") control.options[0].textContent = say("default", { value: value });
-          else if (control.tagName === "INPUT") control.placeholder = value;
+          // What would hold without the reader's own choice is not known while there is one.
+          if (control.tagName === "SELECT" && control.options[0].value === "") control.options[0].textContent = control.value ? say("default.plain") : say("default", { value: value });
+          else if (control.tagName === "INPUT") control.placeholder = control.value ? "" : value;
         }
       });
       form.node.querySelectorAll("details fieldset").forEach(function (group) {
@@ -326,10 +345,10 @@
       place.replaceChildren(make("p", { text: found.sentence }));
       if (!found.measures.length) return;
       var rows = found.measures.map(function (measure) {
-        var name = measure.label;
+        var name = measure.label, how = HOW[measure.name];
         var button = make("button", { type: "button", "class": "vg-link", text: say("apply"), "aria-label": say("apply.label", { label: name }),
           do: function () { go(measure.keys); form.node.scrollIntoView({ block: "nearest" }); } });
-        return [name, measure.saving, measure.peak, measure.badge ? badge(measure) : "–", measure.price, button];
+        return [how ? make("a", { href: root.dataset.articles + how, text: name }) : name, measure.saving, measure.peak, measure.badge ? badge(measure) : "–", measure.price, button];
       });
       place.append(table([words["column.measure"], words["column.saving"], words["column.peak"], words["column.verdict"], words["column.price"], ""], rows),
         make("p", { "class": "vg-caption", text: say("advice.all") }));
@@ -453,7 +472,18 @@
       withConfigs(function (read) { readTraining(read, text); });
     }
     function readTraining(read, text) {
-      var found = read.read_config(text), place = places["import-report"];
+      var found = read.read_config(text), place = places["import-report"], object = parsed(text);
+      if (object && (object.model_type || object.architectures)) {
+        place.replaceChildren();
+        places.config.open = true;
+        places["config-text"].value = text;
+        takeConfig(text);
+        return;
+      }
+      if (!found.understood.length) {
+        place.replaceChildren(make("p", { text: say("import.nothing") }));
+        return;
+      }
       function sentence(said) {
         var values = {};
         for (var name in said.values) values[name] = read.words[said.values[name]] || words[said.values[name]] || String(said.values[name]);
@@ -541,9 +571,15 @@
     keepLanguage(location.search || (location.hash.slice(0, 2) === "#?" ? location.hash.slice(1) : ""));
   }
 
-  function answer(places, result) {
-    places.result.className = "vg-calc__answer vg-calc__answer--" + result.verdict;
-    places.answer.textContent = result.answer + " ";
+  function missing(read) { return !read.keys.model && !read.keys.config; }
+  function unanswered(places, read) {
+    places.result.className = "vg-calc__answer";
+    places.answer.textContent = missing(read) ? say("problem.no_model") : say("problem.impossible");
+    places.peak.textContent = "";
+  }
+  function answer(places, result, wrong) {
+    places.result.className = "vg-calc__answer" + (wrong ? "" : " vg-calc__answer--" + result.verdict);
+    places.answer.textContent = (wrong ? say("problem.without") + " " : "") + result.answer + " ";
     places.peak.textContent = result.peak + " (" + result.other + ")";
   }
 
@@ -563,10 +599,11 @@
       read.problems.forEach(function (problem) {
         var at = form.field(problem.name);
         if (!at) return;
-        at.querySelector(".vg-field__error").textContent = problem.text;
+        at.querySelector(".vg-field__error").textContent = problem.name === "model" && form.several() ? say("problem.several") : problem.text;
         at.querySelector(".vg-field__error").hidden = false;
       });
-      if (!read.sentence) answer(places, guide.result_texts(words, read.keys, read.unit));
+      if (!read.sentence) answer(places, guide.result_texts(words, read.keys, read.unit), read.problems.length > 0);
+      else unanswered(places, read);
       places.way.search = addressOf(pairsOf(read.keys));
     });
     form.node.addEventListener("submit", function (event) {
