@@ -264,6 +264,7 @@ def test_what_is_broken_is_named_and_the_rest_kept(page: Page, host: str) -> Non
     assert answer(page).startswith("Calculated without the entry marked as wrong: Peak memory")
     length = page.locator("#vg-calc-length")
     assert length.get_attribute("aria-invalid") == "true"
+    assert length.input_value() == "4k"
     tied = length.get_attribute("aria-describedby").split()[-1]
     assert "whole number" in page.locator(f"[id='{tied}']").inner_text()
     length.fill("4096")
@@ -276,7 +277,7 @@ def test_an_address_without_a_known_model_keeps_the_usual_settings(page: Page, h
     open_page(page, host, "en", "?model=foo&length=4096")
     assert page.locator("[data-part=problems] li").all_inner_texts() == ["Model: there is no “foo” here."]
     assert answer(page) == "Choose a model."
-    assert [page.locator(f"#vg-calc-{name}").input_value() for name in ("model", "method", "gpu", "length")] == ["", "qlora", "rtx-4090", "4096"]
+    assert [page.locator(f"#vg-calc-{name}").input_value() for name in ("model", "method", "gpu", "length")] == ["foo", "qlora", "rtx-4090", "4096"]
 
 
 @pytest.mark.parametrize(

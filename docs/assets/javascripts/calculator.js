@@ -188,9 +188,8 @@
       }
       pinned = other.length ? understand(other).keys : null;
       var read = understand(mine);
-      var known = pairsOf(read.keys);
-      if (!read.keys.model && !read.keys.config) known.push(["model", ""]);
-      form.fill(known.concat([["unit", read.unit]]));
+      // What is wrong stays in its field, so that it can be mended.
+      form.fill(mine.concat(pairsOf(read.keys), [["unit", read.unit]]));
       open = read.show === "capacity";
       update(read, true);
     }
