@@ -61,6 +61,8 @@ def page(report: Mapping[str, Any]) -> str:
 def _sections(report: Mapping[str, Any]) -> Iterator[tuple[str, Rows, Sequence[str]]]:
     """Title, rows and column heads of each part; the first one says what to know at once."""
     yield _headline(report), _summary(report), ()
+    if claims := report["claims"]:
+        yield f"Sentences that are no longer true ({len(claims)})", _cut(claims, lambda claim: [claim]), ()
     heads = ("Page", "Where", "Before", "After", "Languages", "Call")
     if flips := report["flips"]:
         yield f"Verdicts that flip ({len(flips)})", _changes(flips, with_percent=False), heads

@@ -136,6 +136,19 @@ def test_one_sentence_in_one_language(repository: Path) -> None:
     assert all(not report[name] for name in ("flips", "figures", "came", "went", "data", "code", "records"))
 
 
+def test_a_sentence_that_is_no_longer_true(repository: Path) -> None:
+    """The report names it and shows the figures all the same; only publishing has to wait."""
+
+    def edit(project: Path) -> None:
+        for locale in site_build.LOCALES:
+            replaced(f"docs/{locale}/figures.md", "TEXT", "TEXT{{ (2 > 3) | claim(true) }}")(project)
+
+    code, report, text = changed(repository, edit)
+    assert code == 0 and report["figures"] == []
+    assert [claim.partition(": ")[2] for claim in report["claims"]] == ["the text here claims True, but it is False now; write the sentence anew"] * 3
+    assert "### Sentences that are no longer true (3)" in text
+
+
 def test_what_comes_and_goes(repository: Path) -> None:
     """A table with one more column, and an uncommitted page in one language."""
 
@@ -211,7 +224,7 @@ def test_a_range_changes_by_its_upper_end() -> None:
 # ---- what a stranger's report can do in a comment
 
 EMPTY: dict[str, Any] = {
-    "version": 1, "base": "0" * 40, "flips": [], "figures": [], "below_print": 0, "came": [], "went": [],
+    "version": 1, "base": "0" * 40, "claims": [], "flips": [], "figures": [], "below_print": 0, "came": [], "went": [],
     "pages": {"added": [], "removed": [], "text_only": []}, "records": [], "data": [], "code": [],
 }  # fmt: skip
 HOSTILE = '@everyone ![x](https://evil.example/p.png) [a](javascript:x) <img src=x onerror=y> | `b` #12 www.evil.example \n## y'
@@ -220,7 +233,7 @@ HOSTILE = '@everyone ![x](https://evil.example/p.png) [a](javascript:x) <img src
 def test_a_hostile_report_stays_text() -> None:
     change = {"page": HOSTILE, "section": HOSTILE, "row": HOSTILE, "column": "", "call": HOSTILE, "old": "1", "new": "2",
               "percent": 1.0, "texts": {HOSTILE: [HOSTILE, HOSTILE]}}  # fmt: skip
-    text = changes_report.markdown({**EMPTY, "figures": [change], "pages": {**EMPTY["pages"], "added": [HOSTILE]}})
+    text = changes_report.markdown({**EMPTY, "claims": [HOSTILE], "figures": [change], "pages": {**EMPTY["pages"], "added": [HOSTILE]}})
     for harmful in ("@everyone", "](http", "https://", "<img", "www.evil", "#12", "\n## y"):
         assert harmful not in text.replace("\\", "") or harmful in ("<img", "](http")
     assert "![" not in text and " <img" not in text and "[a](" not in text
