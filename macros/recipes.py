@@ -14,6 +14,7 @@ from macros.dataset import Dataset
 from macros.estimator import (
     QUESTIONS,
     Architecture,
+    Beside,
     Estimate,
     Recipe,
     architecture_from_config,
@@ -40,13 +41,14 @@ def estimate_keys(dataset: Dataset, keys: Mapping[str, Any]) -> Estimate:
     """
     given = {key: value for key, value in keys.items() if key not in (*REFERENCES, *QUESTIONS)}
     config, omits = _config(dataset, keys)
-    architecture = _architecture(json.dumps(config, sort_keys=True))
+    written = json.dumps(config, sort_keys=True)
+    architecture = _architecture(written)
     gpu = dataset.gpus[keys["gpu"]] if keys.get("gpu") is not None else None
     preset, complete = _preset(dataset, keys.get("preset"), given)
     recipe = recipe_from_keys(complete)
     result = estimate(architecture, recipe, gpu.memory if gpu else None)
     asked = questions_from_keys(dict(keys))
-    beside = beside_step(architecture, recipe, result.peak_bytes, asked)
+    beside = _beside(written, recipe, result.peak_bytes, tuple(asked.items()))
     if gpu is not None:
         utilisation = dataset.utilisation(gpu.key, recipe.method)
         result = with_speed(result, architecture, recipe, gpu.bf16_tflops, utilisation, asked)
@@ -144,6 +146,12 @@ def _preset(dataset: Dataset, name: Any, given: Mapping[str, Any]) -> tuple[str 
 def _architecture(config: str) -> Architecture:
     """The architecture of a configuration as JSON text: it remembers what the estimator has worked out for it."""
     return architecture_from_config(json.loads(config))
+
+
+@lru_cache(maxsize=2048)
+def _beside(config: str, recipe: Recipe, peak: int, asked: tuple[tuple[str, Any], ...]) -> Beside:
+    """What lies outside a step: no card changes it, and tables ask for one recipe on many cards."""
+    return beside_step(_architecture(config), recipe, peak, dict(asked))
 
 
 @cache

@@ -22,7 +22,7 @@ _CONFIGS = "assets/javascripts/configs.js"
 _log = logging.getLogger("mkdocs.hooks.calculator")
 _versions: dict[str, str] = {}
 _address: list[str] = []
-_estimator: list[str] = []
+_wordless: list[str] = []
 
 
 # After the hook of the languages, which adds the scripts that lie in the repository.
@@ -34,36 +34,38 @@ def on_files(files: Files, config) -> Files:
     if page is None:
         return files
     _address.append(page.url)
-    files.append(File.generated(config, _SCRIPTS[0], content=_script(config)))
-    files.append(File.generated(config, _CONFIGS, content=_configs(config)))
+    estimator, configs = _made(config)
+    files.append(File.generated(config, _SCRIPTS[0], content=_script(estimator, config)))
+    files.append(File.generated(config, _CONFIGS, content=_configs(configs, config)))
     for name in (*_SCRIPTS, _CONFIGS):
         _versions[name] = hashlib.sha256(files.get_file_from_path(name).content_bytes).hexdigest()[:10]
     return files
 
 
-def _script(config) -> str:
-    """The estimator, and what the calculator says in the language; nothing where the data are wrong, which is reported elsewhere."""
-    dataset, portable = macros_of("dataset"), macros_of("portable")
+def _made(config) -> list[str]:
+    """The two scripts without words, the same for all languages; none where the data are wrong, which is reported elsewhere."""
     if config.extra["locale"] == SOURCE:  # the first of the languages that one command builds
-        _estimator.clear()
+        _wordless.clear()
         try:
-            _estimator.append(portable.script(dataset.load(Path(config.config_file_path).parent)))
+            data = macros_of("dataset").load(Path(config.config_file_path).parent)
+            _wordless.extend([macros_of("portable").script(data), macros_of("configs_script").script(data)])
         except macros_of("findings").DataErrors as errors:
-            _log.debug("no script of the calculator: %s", errors)
-    if not _estimator:
+            _log.debug("no scripts of the calculator: %s", errors)
+    return _wordless or ["", ""]
+
+
+def _script(script: str, config) -> str:
+    """The estimator, and what the calculator says in the language."""
+    if not script:
         return ""
-    script = _estimator[0]
     words = macros_of("calculator").words_for(config.extra["locale"])
     said = json.dumps(words, ensure_ascii=False, separators=(",", ":"))
     return f"{script}vramGuide.words={said};\n"
 
 
-def _configs(config) -> str:
+def _configs(script: str, config) -> str:
     """What reads training configurations, and what it says about their keys in the language."""
-    try:
-        script = macros_of("configs_script").script(macros_of("dataset").load(Path(config.config_file_path).parent))
-    except macros_of("findings").DataErrors as errors:
-        _log.debug("no script that reads configurations: %s", errors)
+    if not script:
         return ""
     messages = macros_of("language").messages(config.extra["locale"])
     words = {key: said for key, said in messages.items() if key.startswith("config.")}
